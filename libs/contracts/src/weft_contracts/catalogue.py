@@ -1,0 +1,121 @@
+"""Every fact that Weft writes: who writes it, how often at 1,000 nodes, who may pass over it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from weft_contracts.facts import (
+    artifact,
+    inspection,
+    machine,
+    mesh,
+    model,
+    name,
+    node,
+    replica,
+    request,
+    run,
+    token,
+)
+from weft_contracts.facts.fact import Fact
+from weft_contracts.subjects import Kind
+
+Writer = Literal["registry", "scheduler", "reconciler", "metadata-cache", "gateway", "worker"]
+
+NODES = 1_000
+REPLICAS = 10_000
+BUDGET_PER_SECOND = 2.0
+"""Of all facts together, on average over a day of a mesh of 1,000 nodes and 10,000 replicas."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One fact of the catalogue."""
+
+    fact: type[Fact]
+    writers: tuple[Writer, ...]
+    per_day: float
+    """Expected at 1,000 nodes and 10,000 replicas, each replaced once a day."""
+    ignorable: bool = False
+    """A reader that doesn't know this type may pass over it and still decide rightly."""
+    version: int = 1
+
+    @property
+    def kind(self) -> Kind:
+        return self.fact.kind
+
+    @property
+    def type(self) -> str:
+        return str(self.fact.model_fields["type"].default)
+
+
+_OWNERS: tuple[Writer, ...] = ("registry", "scheduler", "reconciler", "metadata-cache", "gateway")
+
+CATALOGUE: tuple[Entry, ...] = (
+    Entry(mesh.Founded, ("registry",), 0),
+    Entry(mesh.BrakeSet, ("registry",), 1),
+    Entry(mesh.BrakeLifted, ("registry",), 1),
+    Entry(mesh.FormatRaised, ("registry",), 0),
+    Entry(token.Created, ("registry",), 10),
+    Entry(token.Revoked, ("registry",), 10),
+    Entry(name.Claimed, ("registry", "reconciler"), NODES * 0.05),
+    Entry(name.Released, ("registry", "reconciler"), NODES * 0.05),
+    Entry(node.Joined, ("registry",), NODES * 0.05),
+    Entry(node.Rejoined, ("registry",), NODES),
+    Entry(node.Approved, ("registry",), NODES * 0.05),
+    Entry(node.Labelled, ("registry",), NODES * 0.1),
+    Entry(node.Healthy, ("registry",), NODES * 3),
+    Entry(node.Unhealthy, ("registry",), NODES * 2),
+    Entry(node.WentOffline, ("registry",), NODES),
+    Entry(node.Draining, ("registry",), NODES * 0.2),
+    Entry(node.Drained, ("registry",), NODES * 0.2),
+    Entry(node.Resumed, ("registry",), NODES * 0.2),
+    Entry(node.Cordoned, ("registry",), NODES * 0.1),
+    Entry(node.Uncordoned, ("registry",), NODES * 0.1),
+    Entry(node.Removed, ("registry",), NODES * 0.05),
+    Entry(node.Assigned, ("scheduler",), REPLICAS),
+    Entry(node.Unassigned, ("scheduler",), REPLICAS),
+    Entry(machine.Reported, ("worker",), NODES),
+    Entry(machine.FileFound, ("worker",), NODES * 2, ignorable=True),
+    Entry(machine.FileMissing, ("worker",), NODES * 2, ignorable=True),
+    Entry(machine.PressureChanged, ("worker",), NODES * 10),
+    Entry(run.Installing, ("worker",), REPLICAS * 0.1, ignorable=True),
+    Entry(run.Fetching, ("worker",), REPLICAS * 0.2, ignorable=True),
+    Entry(run.Loading, ("worker",), REPLICAS * 1.2),
+    Entry(run.Ready, ("worker",), REPLICAS * 1.2),
+    Entry(run.Degraded, ("worker",), REPLICAS * 0.1),
+    Entry(run.Stopping, ("worker",), REPLICAS),
+    Entry(run.Stopped, ("worker",), REPLICAS * 1.2),
+    Entry(run.Failed, ("worker",), REPLICAS * 0.2),
+    Entry(model.SpecAccepted, ("reconciler",), 500),
+    Entry(model.Scaled, ("reconciler",), REPLICAS * 0.5),
+    Entry(model.Unservable, ("reconciler",), 100),
+    Entry(model.Retried, ("reconciler",), 100),
+    Entry(model.Deleted, ("reconciler",), 200),
+    Entry(replica.Placed, ("scheduler",), REPLICAS),
+    Entry(replica.Unplaceable, ("scheduler",), REPLICAS * 0.2),
+    Entry(replica.Evicted, ("scheduler",), REPLICAS * 0.1),
+    Entry(request.JoinRequested, ("gateway",), NODES),
+    Entry(request.ApprovalRequested, ("gateway",), NODES * 0.05),
+    Entry(request.DeployRequested, ("gateway",), 500),
+    Entry(request.DeleteRequested, ("gateway",), 200),
+    Entry(request.RetryRequested, ("gateway",), 100),
+    Entry(request.Fulfilled, _OWNERS, 2_000),
+    Entry(request.Rejected, _OWNERS, 500),
+    Entry(inspection.Requested, ("reconciler",), NODES * 4),
+    Entry(artifact.Verified, ("metadata-cache",), 2_000, ignorable=True),
+    Entry(artifact.Refused, ("metadata-cache",), 100, ignorable=True),
+)
+
+BY_TYPE: Mapping[tuple[Kind, str], Entry] = {(entry.kind, entry.type): entry for entry in CATALOGUE}
+SKIPPABLE: frozenset[tuple[Kind, str]] = frozenset(key for key, entry in BY_TYPE.items() if entry.ignorable)
+
+
+def per_second() -> float:
+    """Facts a second that the whole catalogue adds up to, on average over a day."""
+    return sum(entry.per_day for entry in CATALOGUE) / 86_400
+
+
+def written_by(writer: Writer) -> tuple[Entry, ...]:
+    """All that one party may write."""
+    return tuple(entry for entry in CATALOGUE if writer in entry.writers)

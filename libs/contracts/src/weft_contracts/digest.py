@@ -1,0 +1,28 @@
+"""Digests that name a content: the same wherever they are computed."""
+
+import hashlib
+import json
+
+from weft_contracts.facts.values import BuiltinSource, ModelSpec, PathSource, SimulatedSource
+
+_RUN_FIELDS = {"source", "engine", "context_tokens", "concurrency", "engine_args", "weights"}
+
+
+def revision_digest(spec: ModelSpec) -> str:
+    """What two replicas must share to answer for one another: 16 hex digits over all that shapes an answer.
+
+    How many replicas there are and where they go is not part of it.
+    """
+    body = spec.model_dump(mode="json", include=_RUN_FIELDS)
+    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
+
+
+def source_key(spec: ModelSpec) -> str:
+    """A model's source as inspections name it: `builtin:<name>`, `path:<path>` or `simulated:`."""
+    match spec.source:
+        case BuiltinSource(name=name):
+            return f"builtin:{name}"
+        case PathSource(path=path):
+            return f"path:{path}"
+        case SimulatedSource():
+            return "simulated:"

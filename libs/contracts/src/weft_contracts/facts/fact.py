@@ -1,0 +1,47 @@
+"""What every fact is: a frozen, versioned value in the past tense."""
+
+from typing import Annotated, ClassVar
+
+from pydantic import BaseModel, Field
+
+from weft_contracts.subjects import Kind
+
+
+class Value(BaseModel, frozen=True, extra="ignore"):
+    """A part of a fact. Unknown fields are passed over: schemas change by adding."""
+
+
+class Fact(Value, frozen=True):
+    """One thing that happened. `type` and `v` tell readers how to read it."""
+
+    kind: ClassVar[Kind]
+    type: str
+    v: Annotated[int, Field(ge=1, le=1)] = 1
+
+
+class Voided(Fact, frozen=True):
+    """An operator set a commit of this aggregate aside: readers act as if it had never been.
+
+    Any kind's aggregate may carry it.
+    """
+
+    type: str = "voided"
+    sequence: int
+    """Log position of the commit that is void."""
+    why: str
+
+
+class Unknown(Fact, frozen=True):
+    """A fact of a type or version that this reader's catalogue doesn't have. Never written."""
+
+    type: str
+    v: int = 0
+    skippable: bool
+    """Whether its writer's catalogue lets a reader pass over it."""
+
+
+class Unreadable(Fact, frozen=True):
+    """A commit whose bytes could not be read as facts. Never written."""
+
+    type: str = "unreadable"
+    why: str

@@ -1,0 +1,57 @@
+"""Facts that only a node itself can say of its machine, by its worker-agent."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.values import Backend, Hardware, MetadataFile, Weights
+from weft_contracts.ids import InspectionId
+from weft_contracts.subjects import Kind
+
+
+class _Machine(Fact, frozen=True):
+    kind: ClassVar[Kind] = "machine"
+
+
+class Reported(_Machine, frozen=True):
+    """What the agent found at its start. Appended when it differs from the last report."""
+
+    type: Literal["reported"] = "reported"
+    hardware: Hardware
+    backends: tuple[Backend, ...]
+    builtins: tuple[str, ...]
+    """Names of the models that ship with its installation."""
+    agent_version: str
+
+
+class FileFound(_Machine, frozen=True):
+    """An inspection found a model file that an engine can load."""
+
+    type: Literal["file_found"] = "file_found"
+    inspection: InspectionId
+    source: str
+    """`builtin:<name>` or `path:<path>`."""
+    size: int
+    weights: Weights
+    metadata: tuple[MetadataFile, ...] = ()
+
+
+class FileMissing(_Machine, frozen=True):
+    """An inspection found no usable file; `reason` is a sentence for people."""
+
+    type: Literal["file_missing"] = "file_missing"
+    inspection: InspectionId
+    source: str
+    reason: str
+
+
+class PressureChanged(_Machine, frozen=True):
+    """What others than our replicas use of a device's memory changed by more than 2 %."""
+
+    type: Literal["pressure_changed"] = "pressure_changed"
+    device: int
+    bytes: int
+
+
+MachineFact = Annotated[Reported | FileFound | FileMissing | PressureChanged, Field(discriminator="type")]

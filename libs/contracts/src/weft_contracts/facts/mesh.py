@@ -1,0 +1,44 @@
+"""Facts about the mesh as a whole, by the registry."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from weft_contracts.facts.fact import Fact
+from weft_contracts.subjects import Kind
+
+
+class _Mesh(Fact, frozen=True):
+    kind: ClassVar[Kind] = "mesh"
+
+
+class Founded(_Mesh, frozen=True):
+    """The log's first fact."""
+
+    type: Literal["founded"] = "founded"
+    version: str
+
+
+class BrakeSet(_Mesh, frozen=True):
+    """So many nodes fell silent at once that the network or the log is the likelier culprit."""
+
+    type: Literal["brake_set"] = "brake_set"
+    silent: int
+    healthy_before: int
+
+
+class BrakeLifted(_Mesh, frozen=True):
+    type: Literal["brake_lifted"] = "brake_lifted"
+    why: str
+
+
+class FormatRaised(_Mesh, frozen=True):
+    """From here on writers may write this version of a fact: every reader knows it."""
+
+    type: Literal["format_raised"] = "format_raised"
+    fact: str
+    """`<kind>.<type>`."""
+    version: int
+
+
+MeshFact = Annotated[Founded | BrakeSet | BrakeLifted | FormatRaised, Field(discriminator="type")]

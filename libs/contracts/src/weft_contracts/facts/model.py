@@ -1,0 +1,59 @@
+"""Facts about a model and how many replicas it should have, by the reconciler."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.values import ModelSpec
+from weft_contracts.ids import ReplicaId
+from weft_contracts.subjects import Kind
+
+
+class _Model(Fact, frozen=True):
+    kind: ClassVar[Kind] = "model"
+
+
+class SpecAccepted(_Model, frozen=True):
+    """A new revision. The first one makes the model."""
+
+    type: Literal["spec_accepted"] = "spec_accepted"
+    name: str
+    revision: int
+    digest: str
+    spec: ModelSpec
+
+
+class Scaled(_Model, frozen=True):
+    """Replicas are wanted (`add`) or no longer wanted (`retire`). They arise and end through this."""
+
+    type: Literal["scaled"] = "scaled"
+    revision: int
+    add: tuple[ReplicaId, ...] = ()
+    retire: tuple[ReplicaId, ...] = ()
+    avoid: tuple[str, ...] = ()
+    """Nodes where the added ones must not go: an earlier one failed there."""
+    why: str
+
+
+class Unservable(_Model, frozen=True):
+    """It failed for good, or everywhere. Nothing is tried until an admin says so."""
+
+    type: Literal["unservable"] = "unservable"
+    revision: int
+    reason: str
+
+
+class Retried(_Model, frozen=True):
+    """An admin lifted `unservable`."""
+
+    type: Literal["retried"] = "retried"
+
+
+class Deleted(_Model, frozen=True):
+    """No longer wanted; its replicas are retired in the same commit."""
+
+    type: Literal["deleted"] = "deleted"
+
+
+ModelFact = Annotated[SpecAccepted | Scaled | Unservable | Retried | Deleted, Field(discriminator="type")]

@@ -1,0 +1,159 @@
+"""Facts about a node, by the registry; its assignments, by the scheduler."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.values import Addresses, Member, ModelSpec
+from weft_contracts.ids import ModelId, NodeId, ReplicaId, TokenId
+from weft_contracts.subjects import Kind
+
+
+class _Node(Fact, frozen=True):
+    kind: ClassVar[Kind] = "node"
+
+
+class Joined(_Node, frozen=True):
+    """A machine showed a token and its public key. It has no rights yet."""
+
+    type: Literal["joined"] = "joined"
+    name: str
+    public_key: str
+    """An nkey user key: `U` and 55 base32 characters."""
+    token: TokenId
+    addresses: Addresses
+    labels: dict[str, str] = {}
+
+
+class Rejoined(_Node, frozen=True):
+    """The same key came again: what it says of itself is taken anew, what an admin set stays."""
+
+    type: Literal["rejoined"] = "rejoined"
+    addresses: Addresses
+    labels: dict[str, str] = {}
+
+
+class Approved(_Node, frozen=True):
+    """It may work here. `by` is the actor, or the token that carried approval."""
+
+    type: Literal["approved"] = "approved"
+    by: str
+
+
+class Labelled(_Node, frozen=True):
+    """Labels set (a value) and taken away (None) by an admin."""
+
+    type: Literal["labelled"] = "labelled"
+    labels: dict[str, str | None]
+
+
+class Healthy(_Node, frozen=True):
+    """Its lease is heard."""
+
+    type: Literal["healthy"] = "healthy"
+
+
+class Unhealthy(_Node, frozen=True):
+    """Silent: no new placement here, gateways prefer others."""
+
+    type: Literal["unhealthy"] = "unhealthy"
+    silent_for: float
+    """Seconds on the registry's own clock."""
+
+
+class WentOffline(_Node, frozen=True):
+    """Silent for so long that its replicas are replaced."""
+
+    type: Literal["offline"] = "offline"
+    silent_for: float
+
+
+class Draining(_Node, frozen=True):
+    """No new placement; what runs is replaced, finished and retired."""
+
+    type: Literal["draining"] = "draining"
+    why: Literal["admin", "worker"]
+    deadline_s: float
+
+
+class Drained(_Node, frozen=True):
+    """Its last run has stopped."""
+
+    type: Literal["drained"] = "drained"
+
+
+class Resumed(_Node, frozen=True):
+    """A drain was lifted."""
+
+    type: Literal["resumed"] = "resumed"
+
+
+class Cordoned(_Node, frozen=True):
+    """No new placement; what runs, runs on."""
+
+    type: Literal["cordoned"] = "cordoned"
+
+
+class Uncordoned(_Node, frozen=True):
+    type: Literal["uncordoned"] = "uncordoned"
+
+
+class Removed(_Node, frozen=True):
+    """It left for good: its claims end here."""
+
+    type: Literal["removed"] = "removed"
+    why: str
+
+
+class Assigned(_Node, frozen=True):
+    """A replica, or its rank on this node, is to run here. Complete in itself."""
+
+    type: Literal["assigned"] = "assigned"
+    replica: ReplicaId
+    model: ModelId
+    model_name: str
+    revision: int
+    digest: str
+    """Of the revision's spec: sessions name it in their handshake."""
+    epoch: int
+    """Counts the starts of a group: all its ranks start anew together."""
+    members: tuple[Member, ...]
+    spec: ModelSpec
+
+    def member(self, node: NodeId) -> Member:
+        """This node's part. Raises KeyError if it has none."""
+        for member in self.members:
+            if member.node == node:
+                return member
+        raise KeyError(node)
+
+
+class Unassigned(_Node, frozen=True):
+    """A replica is retired here: it takes nothing new, finishes what runs and stops."""
+
+    type: Literal["unassigned"] = "unassigned"
+    replica: ReplicaId
+    deadline_s: float
+    """After so many seconds what still runs is told and stopped."""
+    why: str
+
+
+NodeFact = Annotated[
+    Joined
+    | Rejoined
+    | Approved
+    | Labelled
+    | Healthy
+    | Unhealthy
+    | WentOffline
+    | Draining
+    | Drained
+    | Resumed
+    | Cordoned
+    | Uncordoned
+    | Removed
+    | Assigned
+    | Unassigned,
+    Field(discriminator="type"),
+]

@@ -1,0 +1,90 @@
+"""Facts about a replica's process on one node, by that node's worker-agent.
+
+Each bears the epoch of the assignment that it answers: a reader counts it only under that one.
+"""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.values import EngineName, MetadataFile
+from weft_contracts.ids import Incarnation
+from weft_contracts.subjects import Kind
+
+
+class _Run(Fact, frozen=True):
+    kind: ClassVar[Kind] = "run"
+    epoch: int
+
+
+class Installing(_Run, frozen=True):
+    """The backend's environment is being made."""
+
+    type: Literal["installing"] = "installing"
+    engine: EngineName
+
+
+class Fetching(_Run, frozen=True):
+    """The model's files are on their way."""
+
+    type: Literal["fetching"] = "fetching"
+    bytes: int
+
+
+class Loading(_Run, frozen=True):
+    """The engine process is up and loads the model."""
+
+    type: Literal["loading"] = "loading"
+    incarnation: Incarnation
+
+
+class Ready(_Run, frozen=True):
+    """The engine answers."""
+
+    type: Literal["ready"] = "ready"
+    incarnation: Incarnation
+    port: int
+    engine: EngineName
+    engine_version: str
+    metadata: tuple[MetadataFile, ...] = ()
+    """What the node's file server offers for this replica."""
+
+
+class Degraded(_Run, frozen=True):
+    """It runs and does not do its work: requests run while the step counter stands still."""
+
+    type: Literal["degraded"] = "degraded"
+    incarnation: Incarnation
+    why: str
+
+
+class Stopping(_Run, frozen=True):
+    """It takes nothing new and finishes what runs."""
+
+    type: Literal["stopping"] = "stopping"
+    incarnation: Incarnation
+
+
+class Stopped(_Run, frozen=True):
+    """No process is left. Ends the claim when the assignment has ended."""
+
+    type: Literal["stopped"] = "stopped"
+    why: Literal["retired", "shutdown", "exited"]
+    detail: str = ""
+
+
+class Failed(_Run, frozen=True):
+    """The agent gave up: a permanent fault, or too many starts."""
+
+    type: Literal["failed"] = "failed"
+    reason: str
+    permanent: bool
+    """Another try, here or elsewhere, would fail the same way."""
+    starts: int
+
+
+RunFact = Annotated[
+    Installing | Fetching | Loading | Ready | Degraded | Stopping | Stopped | Failed,
+    Field(discriminator="type"),
+]

@@ -1,0 +1,31 @@
+"""Facts about registration tokens, by the registry. The log never holds a secret."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from weft_contracts.facts.fact import Fact
+from weft_contracts.subjects import Kind
+
+
+class _Token(Fact, frozen=True):
+    kind: ClassVar[Kind] = "token"
+
+
+class Created(_Token, frozen=True):
+    """With it a node may ask to join."""
+
+    type: Literal["created"] = "created"
+    hash: str
+    """SHA-256 of the secret, in hex."""
+    approves: bool
+    """A node that joins with it is approved at once."""
+    expires_at: float | None = None
+    """Seconds since the epoch."""
+
+
+class Revoked(_Token, frozen=True):
+    type: Literal["revoked"] = "revoked"
+
+
+TokenFact = Annotated[Created | Revoked, Field(discriminator="type")]

@@ -1,0 +1,161 @@
+"""Values that several facts share. Sizes are bytes, times seconds, unless a name says otherwise."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from weft_contracts.facts.fact import Value
+from weft_contracts.ids import NodeId
+
+Vendor = Literal["nvidia", "amd", "intel", "apple", "ascend", "cpu"]
+EngineName = Literal["llama.cpp", "simulated", "vllm"]
+Scalar = bool | int | float | str
+
+
+class Device(Value, frozen=True):
+    """One accelerator of a node, or its processor with its memory."""
+
+    index: int
+    vendor: Vendor
+    name: str
+    memory: int
+    """All of it, in bytes."""
+    uuid: str = ""
+
+
+class Hardware(Value, frozen=True):
+    """What a node has. `None` is unknown, which is not zero."""
+
+    cpus: float
+    """Processors that this worker may use; a share of the machine when several workers split it."""
+    memory: int
+    disk_free: int | None = None
+    architecture: str = ""
+    devices: tuple[Device, ...] = ()
+
+
+class Backend(Value, frozen=True):
+    """An installed engine on a node."""
+
+    engine: EngineName
+    version: str
+    vendors: tuple[Vendor, ...]
+
+
+class Addresses(Value, frozen=True):
+    """Where a node's data plane is reached. Engines' ports come with their runs."""
+
+    host: str
+    http_port: int
+    """Its file server's port."""
+
+
+class MetadataFile(Value, frozen=True):
+    """A small file that belongs to a model: tokenizer, configuration, template."""
+
+    name: str
+    size: int
+    blake3: str
+    """64 hexadecimal digits."""
+
+
+class Weights(Value, frozen=True):
+    """What a model file's header says: all that a claim is computed from."""
+
+    format: Literal["gguf", "safetensors", "none"]
+    architecture: str = ""
+    weight_bytes: int = 0
+    kv_bytes_per_token: int = 0
+    layers: int = 0
+    heads: int = 0
+    kv_heads: int = 0
+    vision_heads: int = 0
+    context_tokens: int = 0
+    """The longest context that the model was made for; 0: unknown."""
+
+
+class BuiltinSource(Value, frozen=True):
+    """A model that ships with the project and so is on every worker."""
+
+    kind: Literal["builtin"] = "builtin"
+    name: str
+
+
+class PathSource(Value, frozen=True):
+    """A file or folder that workers have on their own disks."""
+
+    kind: Literal["path"] = "path"
+    path: str
+
+
+class SimulatedSource(Value, frozen=True):
+    """No files: the simulated engine makes its tokens up."""
+
+    kind: Literal["simulated"] = "simulated"
+
+
+Source = Annotated[BuiltinSource | PathSource | SimulatedSource, Field(discriminator="kind")]
+
+
+class ModelSpec(Value, frozen=True):
+    """What an admin wants of a model. A change of it is a new revision."""
+
+    source: Source
+    engine: EngineName
+    context_tokens: Annotated[int, Field(ge=1)] = 1024
+    """Prompt and answer together, for one request."""
+    concurrency: Annotated[int, Field(ge=1, le=1024)] = 8
+    """Requests that one replica runs at once."""
+    engine_args: dict[str, Scalar] = {}
+    min_replicas: Annotated[int, Field(ge=0)] = 1
+    max_replicas: Annotated[int, Field(ge=0)] = 1
+    """0: no upper bound."""
+    selector: dict[str, str] = {}
+    """Labels that a node must bear; `!key` with an empty value: must not bear."""
+    strategy: Literal["binpack", "spread"] = "binpack"
+    weights: Weights = Weights(format="none")
+    """Filled in by the reconciler from what the workers' inspections found."""
+
+
+class DeviceClaim(Value, frozen=True):
+    """Memory that a replica holds on one device."""
+
+    index: int
+    bytes: int
+
+
+class Member(Value, frozen=True):
+    """One node's part of a replica. Rank 0 leads."""
+
+    node: NodeId
+    rank: int
+    devices: tuple[DeviceClaim, ...]
+
+
+class Candidate(Value, frozen=True):
+    """A place that a decision weighed."""
+
+    node: NodeId
+    devices: tuple[int, ...]
+    score: float
+    scores: dict[str, float]
+
+
+class Receipt(Value, frozen=True):
+    """The record of one placement: with the log up to `position`, enough to compute it again."""
+
+    position: int
+    """The log's last sequence that the decision had folded."""
+    policy: str
+    policy_digest: str
+    seed: int
+    trigger: str
+    """The event id that asked for the decision."""
+    decided_at: float
+    """Seconds since the epoch, as given to the decision."""
+    refusals: dict[str, int]
+    """How many nodes each reason turned away."""
+    candidates: tuple[Candidate, ...]
+    """The best eight."""
+    rungs: tuple[str, ...] = ()
+    """Why each rung of the ladder was passed over, up to the one taken."""

@@ -1,0 +1,158 @@
+"""Who may publish and subscribe to what, derived from the catalogue and the topology."""
+
+from dataclasses import dataclass
+
+from weft_contracts.catalogue import Writer, written_by
+from weft_contracts.ids import NodeId
+from weft_contracts.subjects import node_lease, service_lease
+from weft_contracts.topology import worker_durable
+
+SERVICES: tuple[Writer, ...] = ("registry", "scheduler", "reconciler", "metadata-cache", "gateway")
+WORKER_PAYLOAD_BYTES = 96 * 1024
+"""A worker's message above this cuts its connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """Allow lists; what is not in them is denied."""
+
+    publish: tuple[str, ...]
+    subscribe: tuple[str, ...]
+    inbox: str
+    """The prefix of this party's own inboxes."""
+    payload_bytes: int = -1
+    """-1: the server's limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSubject:
+    """A subject that the account MESH exports and another account imports."""
+
+    subject: str
+    streamed: bool = False
+    """Whether one request may get several answers."""
+
+
+WORKER_IMPORTS: tuple[SharedSubject, ...] = (
+    SharedSubject("weft.ev.run.>"),
+    SharedSubject("weft.ev.machine.>"),
+    SharedSubject("weft.lease.node.*"),
+    SharedSubject("weft.sig.node.>"),
+    SharedSubject("$JS.API.CONSUMER.MSG.NEXT.EVENTS.*", streamed=True),
+    SharedSubject("$JS.API.CONSUMER.INFO.EVENTS.*"),
+    SharedSubject("$JS.API.CONSUMER.RESET.EVENTS.*"),
+    SharedSubject("$JS.ACK.EVENTS.>"),
+)
+"""All that the account WORKERS can reach; each worker's token narrows it to itself."""
+
+OBSERVER_STREAMS: tuple[str, ...] = ("weft.ev.>", "weft.sig.>")
+"""What the account OBSERVERS may listen to as it happens."""
+
+_READ_EVENTS = (
+    "$JS.API.INFO",
+    "$JS.API.STREAM.INFO.*",
+    "$JS.API.STREAM.NAMES",
+    "$JS.API.STREAM.MSG.GET.EVENTS",
+    "$JS.API.STREAM.MSG.GET.LEASES",
+    "$JS.API.DIRECT.GET.EVENTS",
+    "$JS.API.DIRECT.GET.EVENTS.>",
+    "$JS.API.DIRECT.GET.LEASES",
+    "$JS.API.DIRECT.GET.LEASES.>",
+    "$JS.API.CONSUMER.CREATE.EVENTS.>",
+    "$JS.API.CONSUMER.CREATE.LEASES.>",
+    "$JS.API.CONSUMER.CREATE.SIGNALS.>",
+    "$JS.API.CONSUMER.CREATE.TIMERS.>",
+    "$JS.API.CONSUMER.INFO.>",
+    "$JS.API.CONSUMER.MSG.NEXT.TIMERS.>",
+    "$JS.ACK.>",
+    "$JS.FC.>",
+)
+_APPLY_TOPOLOGY = ("$JS.API.STREAM.CREATE.*", "$JS.API.STREAM.UPDATE.*")
+
+
+def _store(bucket: str) -> tuple[str, ...]:
+    """What reading and writing an object store takes."""
+    stream = f"OBJ_{bucket}"
+    return (
+        f"$O.{bucket}.>",
+        f"$JS.API.DIRECT.GET.{stream}.>",
+        f"$JS.API.STREAM.MSG.GET.{stream}",
+        f"$JS.API.STREAM.PURGE.{stream}",
+        f"$JS.API.CONSUMER.CREATE.{stream}.>",
+        f"$JS.API.CONSUMER.DELETE.{stream}.>",
+    )
+
+
+def _bucket(bucket: str) -> tuple[str, ...]:
+    """What reading and writing a key-value bucket takes."""
+    stream = f"KV_{bucket}"
+    return (f"$KV.{bucket}.>", f"$JS.API.DIRECT.GET.{stream}.>", f"$JS.API.STREAM.MSG.GET.{stream}")
+
+
+_OWN: dict[Writer, tuple[str, ...]] = {
+    "registry": (
+        *_bucket("credentials"),
+        "$JS.API.CONSUMER.CREATE.EVENTS.>",
+        "$JS.API.CONSUMER.DURABLE.CREATE.EVENTS.>",
+        "$JS.API.CONSUMER.DELETE.EVENTS.*",
+    ),
+    "metadata-cache": _store("blobs"),
+    "gateway": (
+        "$KV.people.>",
+        "$JS.API.DIRECT.GET.KV_people.>",
+        "$JS.API.DIRECT.GET.KV_credentials.>",
+        "$JS.API.STREAM.MSG.GET.KV_credentials",
+        *_store("blobs"),
+        "weft.usage.>",
+    ),
+}
+
+
+def service(name: Writer) -> Permissions:
+    """What one of our services may do inside the account MESH."""
+    subjects = tuple(
+        f"weft.ev.{entry.kind}.{'*.*' if entry.kind in ('run', 'inspection') else '*'}.{entry.type}"
+        for entry in written_by(name)
+    )
+    inbox = f"_INBOX_{name}"
+    return Permissions(
+        publish=(
+            *subjects,
+            service_lease(name),
+            service_lease(f"{name}.*"),
+            f"weft.timer.{name}.>",
+            f"weft.sig.service.{name}.>",
+            *_READ_EVENTS,
+            *_APPLY_TOPOLOGY,
+            *_OWN.get(name, ()),
+        ),
+        subscribe=(f"{inbox}.>", "weft.ev.>", "weft.lease.>", "weft.sig.>", f"weft.timer.{name}.>"),
+        inbox=inbox,
+    )
+
+
+def worker(node: NodeId) -> Permissions:
+    """What one worker may do inside the account WORKERS: speak for itself, read its own part."""
+    durable = worker_durable(node).name
+    inbox = f"_INBOX_{node}"
+    return Permissions(
+        publish=(
+            *(f"weft.ev.machine.{node}.{e.type}" for e in written_by("worker") if e.kind == "machine"),
+            *(f"weft.ev.run.{node}.*.{e.type}" for e in written_by("worker") if e.kind == "run"),
+            node_lease(node),
+            f"weft.sig.node.{node}.>",
+            f"$JS.API.CONSUMER.MSG.NEXT.EVENTS.{durable}",
+            f"$JS.API.CONSUMER.INFO.EVENTS.{durable}",
+            f"$JS.API.CONSUMER.RESET.EVENTS.{durable}",
+            f"$JS.ACK.EVENTS.{durable}.>",
+        ),
+        subscribe=(f"{inbox}.>",),
+        inbox=inbox,
+        payload_bytes=WORKER_PAYLOAD_BYTES,
+    )
+
+
+def observer(name: str) -> Permissions:
+    """What an outside observer may do inside the account OBSERVERS: listen."""
+    inbox = f"_INBOX_{name}"
+    return Permissions(publish=(), subscribe=(f"{inbox}.>", *OBSERVER_STREAMS), inbox=inbox)

@@ -1,0 +1,89 @@
+"""Every stream, bucket and store, declared once. Whoever applies it talks to the server; this is data."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from weft_contracts.ids import NodeId
+from weft_contracts.subjects import worker_filters
+
+Storage = Literal["file", "memory"]
+DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One JetStream stream. Sizes are bytes, times seconds; 0 is no limit."""
+
+    name: str
+    subjects: tuple[str, ...]
+    storage: Storage
+    refuse_when_full: bool = False
+    deny_delete: bool = False
+    allow_direct: bool = False
+    allow_atomic: bool = False
+    allow_schedules: bool = False
+    last_per_subject: bool = False
+    max_bytes: int = 0
+    max_age: int = 0
+    replicated: bool = True
+    """Three copies where the cluster has three servers."""
+    max_message_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A key-value bucket or an object store."""
+
+    name: str
+    storage: Storage
+    max_bytes: int = 0
+
+
+EVENTS = Stream(
+    "EVENTS",
+    ("weft.ev.>",),
+    "file",
+    refuse_when_full=True,
+    deny_delete=True,
+    allow_direct=True,
+    allow_atomic=True,
+    max_message_bytes=96 * 1024,
+)
+LEASES = Stream("LEASES", ("weft.lease.>",), "memory", last_per_subject=True, allow_direct=True)
+SIGNALS = Stream(
+    "SIGNALS",
+    ("weft.sig.>",),
+    "memory",
+    last_per_subject=True,
+    allow_direct=True,
+    max_bytes=256 << 20,
+    replicated=False,
+)
+USAGE = Stream("USAGE", ("weft.usage.>",), "file", max_age=400 * DAY)
+TIMERS = Stream("TIMERS", ("weft.timer.>",), "file", allow_schedules=True, max_age=7 * DAY)
+
+STREAMS: tuple[Stream, ...] = (EVENTS, LEASES, SIGNALS, USAGE, TIMERS)
+CREDENTIALS = Bucket("credentials", "file", 64 << 20)
+PEOPLE = Bucket("people", "file", 64 << 20)
+KEY_VALUES: tuple[Bucket, ...] = (CREDENTIALS, PEOPLE)
+SNAPSHOTS = Bucket("snapshots", "file")
+BLOBS = Bucket("blobs", "file")
+OBJECT_STORES: tuple[Bucket, ...] = (SNAPSHOTS, BLOBS)
+
+MAX_CONSUMERS = 20_000
+"""Of one stream; the server's own default is 1,000."""
+
+
+@dataclass(frozen=True, slots=True)
+class Durable:
+    """A durable pull consumer of EVENTS."""
+
+    name: str
+    filters: tuple[str, ...]
+    ack_wait: float = 30.0
+    """Seconds until what was not acknowledged is delivered again."""
+
+
+def worker_durable(node: NodeId) -> Durable:
+    """How a worker reads its part of the log. The registry makes it; workers make no consumers."""
+    return Durable(f"node-{node}", worker_filters(node))
