@@ -48,9 +48,7 @@ def encode(commit: Commit) -> bytes:
     """The body of a commit: a JSON list of its facts. Raises CommitTooLarge."""
     body = b"[" + b",".join(fact.model_dump_json().encode() for fact in commit.facts) + b"]"
     if len(body) > MAX_COMMIT_BYTES:
-        raise CommitTooLarge(
-            f"a commit on {commit.aggregate} takes {len(body)} bytes, {MAX_COMMIT_BYTES} are allowed"
-        )
+        raise CommitTooLarge(f"a commit on {commit.aggregate} takes {len(body)} bytes, {MAX_COMMIT_BYTES} are allowed")
     return body
 
 
@@ -108,9 +106,7 @@ def _decode_one(kind: Kind, item: object, skippable: frozenset[str]) -> Fact:
         return Unreadable(why=f"{kind}.{type_}: {' '.join(first)}")
 
 
-def decode(
-    subject: str, sequence: int, body: bytes, headers: Mapping[str, str] | None, at: float
-) -> Recorded:
+def decode(subject: str, sequence: int, body: bytes, headers: Mapping[str, str] | None, at: float) -> Recorded:
     """A message of the log as a commit. Raises BadSubject for a subject that is none of ours."""
     aggregate, _ = parse(subject)
     found = headers or {}

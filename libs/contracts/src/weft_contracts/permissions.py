@@ -58,9 +58,13 @@ _READ_EVENTS = (
     "$JS.API.DIRECT.GET.EVENTS.>",
     "$JS.API.DIRECT.GET.LEASES",
     "$JS.API.DIRECT.GET.LEASES.>",
+    "$JS.API.CONSUMER.CREATE.EVENTS",
     "$JS.API.CONSUMER.CREATE.EVENTS.>",
+    "$JS.API.CONSUMER.CREATE.LEASES",
     "$JS.API.CONSUMER.CREATE.LEASES.>",
+    "$JS.API.CONSUMER.CREATE.SIGNALS",
     "$JS.API.CONSUMER.CREATE.SIGNALS.>",
+    "$JS.API.CONSUMER.CREATE.TIMERS",
     "$JS.API.CONSUMER.CREATE.TIMERS.>",
     "$JS.API.CONSUMER.INFO.>",
     "$JS.API.CONSUMER.MSG.NEXT.TIMERS.>",
@@ -78,7 +82,9 @@ def _store(bucket: str) -> tuple[str, ...]:
         f"$JS.API.DIRECT.GET.{stream}.>",
         f"$JS.API.STREAM.MSG.GET.{stream}",
         f"$JS.API.STREAM.PURGE.{stream}",
+        f"$JS.API.CONSUMER.CREATE.{stream}",
         f"$JS.API.CONSUMER.CREATE.{stream}.>",
+        f"$JS.API.CONSUMER.INFO.{stream}.>",
         f"$JS.API.CONSUMER.DELETE.{stream}.>",
     )
 
@@ -92,7 +98,6 @@ def _bucket(bucket: str) -> tuple[str, ...]:
 _OWN: dict[Writer, tuple[str, ...]] = {
     "registry": (
         *_bucket("credentials"),
-        "$JS.API.CONSUMER.CREATE.EVENTS.>",
         "$JS.API.CONSUMER.DURABLE.CREATE.EVENTS.>",
         "$JS.API.CONSUMER.DELETE.EVENTS.*",
     ),

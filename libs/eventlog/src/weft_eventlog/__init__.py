@@ -1,0 +1,21 @@
+"""The event log: append, replay and projection on JetStream."""
+
+from weft_eventlog.errors import Conflict, ForeignDuplicate, LogFull, LogUnavailable
+from weft_eventlog.log import EventLog, new_event_id
+from weft_eventlog.projection import Projection
+from weft_eventlog.topology import apply_durable, apply_stream, apply_topology
+from weft_eventlog.worker_log import WorkerLog
+
+__all__ = [
+    "Conflict",
+    "EventLog",
+    "ForeignDuplicate",
+    "LogFull",
+    "LogUnavailable",
+    "Projection",
+    "WorkerLog",
+    "apply_durable",
+    "apply_stream",
+    "apply_topology",
+    "new_event_id",
+]

@@ -1,0 +1,1 @@
+"""The life of a service. Import what you need from the modules: a worker needs no broker."""

@@ -20,7 +20,7 @@ class Fact(Value, frozen=True):
 
 
 class Voided(Fact, frozen=True):
-    """An operator set a commit of this aggregate aside: readers act as if it had never been.
+    """An operator set aside a commit of this aggregate that could not be read: the aggregate is decided again.
 
     Any kind's aggregate may carry it.
     """

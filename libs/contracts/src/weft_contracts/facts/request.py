@@ -68,12 +68,6 @@ class Rejected(_Request, frozen=True):
 
 
 RequestFact = Annotated[
-    JoinRequested
-    | ApprovalRequested
-    | DeployRequested
-    | DeleteRequested
-    | RetryRequested
-    | Fulfilled
-    | Rejected,
+    JoinRequested | ApprovalRequested | DeployRequested | DeleteRequested | RetryRequested | Fulfilled | Rejected,
     Field(discriminator="type"),
 ]

@@ -1,0 +1,32 @@
+"""The object store `blobs`: verified files, by the name that their content gives them."""
+
+from nats.aio.client import Client
+from nats.js.errors import ObjectNotFoundError
+from weft_contracts.topology import BLOBS
+
+_TIMEOUT = 10.0
+
+
+async def put(client: Client, name: str, data: bytes) -> None:
+    """Store bytes under a name. Storing the same name again replaces it."""
+    store = await client.jetstream(timeout=_TIMEOUT).object_store(BLOBS.name)
+    await store.put(name, data)
+
+
+async def get(client: Client, name: str) -> bytes:
+    """The bytes under a name. Raises KeyError if there are none."""
+    store = await client.jetstream(timeout=_TIMEOUT).object_store(BLOBS.name)
+    try:
+        return (await store.get(name)).data or b""
+    except ObjectNotFoundError:
+        raise KeyError(name) from None
+
+
+async def has(client: Client, name: str) -> bool:
+    """Whether a name holds bytes."""
+    store = await client.jetstream(timeout=_TIMEOUT).object_store(BLOBS.name)
+    try:
+        await store.get_info(name)
+    except ObjectNotFoundError:
+        return False
+    return True

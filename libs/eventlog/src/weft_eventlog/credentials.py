@@ -1,0 +1,23 @@
+"""The bucket `credentials`: what a node fetches at its polls, by node id."""
+
+from nats.aio.client import Client
+from nats.js.errors import KeyNotFoundError
+from weft_contracts.ids import NodeId
+from weft_contracts.topology import CREDENTIALS
+
+_TIMEOUT = 5.0
+
+
+async def put_credential(client: Client, node: NodeId, value: bytes) -> None:
+    """Lay a node's credential out for its next poll."""
+    bucket = await client.jetstream(timeout=_TIMEOUT).key_value(CREDENTIALS.name)
+    await bucket.put(node, value)
+
+
+async def get_credential(client: Client, node: NodeId) -> bytes | None:
+    """A node's credential; None where none is laid out."""
+    bucket = await client.jetstream(timeout=_TIMEOUT).key_value(CREDENTIALS.name)
+    try:
+        return (await bucket.get(node)).value
+    except KeyNotFoundError:
+        return None

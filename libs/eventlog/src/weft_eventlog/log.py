@@ -1,0 +1,215 @@
+"""The event log: append under guards with safe retries, and read in order.
+
+Cost: one awaited commit about 1 ms on one server with `sync_interval: always`; an atomic batch about 6 ms
+whatever its size up to 1,000; reading about 10 µs a commit plus 2 µs a fact.
+"""
+
+import json
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import ConnectionClosedError, NoRespondersError
+from nats.errors import TimeoutError as NatsTimeout
+from nats.js.api import RawStreamMsg
+from nats.js.client import JetStreamContext
+from nats.js.errors import APIError, NoStreamResponseError, NotFoundError, ServiceUnavailableError
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+from weft_contracts import headers as h
+from weft_contracts.codec import encode, encode_headers
+from weft_contracts.commit import Commit, Recorded
+from weft_contracts.ids import EventId
+from weft_contracts.topology import EVENTS
+
+from weft_eventlog import guards as g
+from weft_eventlog.errors import Conflict, ForeignDuplicate, LogFull, LogUnavailable
+from weft_eventlog.tail import consumer_config, read_between
+
+_ONE_TRY = 5.0
+"""Seconds that one try waits for the server's answer."""
+MAX_BATCH = 1000
+
+
+class _Busy(Exception):
+    """The server asks to try again: too many batches are open, or it has no leader yet."""
+
+
+_RETRIED = (
+    NatsTimeout,
+    NoRespondersError,
+    NoStreamResponseError,
+    ServiceUnavailableError,
+    ConnectionClosedError,
+    _Busy,
+)
+
+
+def new_event_id() -> EventId:
+    """128 random bits: nobody can take an id before its commit is sent."""
+    return EventId(secrets.token_hex(16))
+
+
+def _id_of(message: RawStreamMsg) -> EventId:
+    headers = cast(dict[str, str], message.headers or {})
+    return EventId(headers.get(h.EVENT_ID, ""))
+
+
+class EventLog:
+    """One connection's view of the log. `actor` is the opaque name under which it appends."""
+
+    def __init__(self, client: Client, actor: str) -> None:
+        self._client = client
+        self._js = client.jetstream(timeout=_ONE_TRY)
+        self._actor = actor
+
+    async def append(self, *commits: Commit, timeout: float = 20.0) -> tuple[int, ...]:
+        """Append commits, all or none, and return their sequences.
+
+        Retries for `timeout` seconds under the same event ids, so that a commit lands once.
+        Raises Conflict, LogUnavailable, LogFull, CommitTooLarge, and ValueError for an empty or huge batch.
+        """
+        if not 1 <= len(commits) <= MAX_BATCH:
+            raise ValueError(f"a batch takes 1 to {MAX_BATCH} commits, not {len(commits)}")
+        named = [c if c.event_id else replace(c, event_id=new_event_id()) for c in commits]
+        bodies = [encode(commit) for commit in named]
+        try:
+            async for attempt in AsyncRetrying(
+                retry=retry_if_exception_type(_RETRIED),
+                wait=wait_random_exponential(multiplier=0.05, max=2),
+                stop=stop_after_delay(timeout),
+                reraise=True,
+            ):
+                with attempt:
+                    if len(named) == 1:
+                        return (await self._append_one(named[0], bodies[0]),)
+                    return await self._append_batch(named, bodies)
+        except _RETRIED as error:
+            raise LogUnavailable(f"the log did not answer for {timeout:.0f} s: {error!r}") from error
+        raise AssertionError("unreachable")
+
+    async def head(self) -> int:
+        """The log's last sequence; 0 for an empty log. Raises LogUnavailable."""
+        return (await self.identity())[1]
+
+    async def identity(self) -> tuple[str, int]:
+        """What tells this stream from another of its name, and its last sequence. Raises LogUnavailable."""
+        try:
+            info = await self._js.stream_info(EVENTS.name)
+        except (*_RETRIED, NotFoundError) as error:
+            raise LogUnavailable(f"the log can't be asked for its head: {error!r}") from error
+        return str(info.created), int(info.state.last_seq)
+
+    async def event_id_at(self, sequence: int) -> EventId | None:
+        """The event id of the commit at a sequence, from the leader; None if there is none."""
+        try:
+            message = await self._js.get_msg(EVENTS.name, seq=sequence)
+        except NotFoundError:
+            return None
+        except _RETRIED as error:
+            raise LogUnavailable(f"the log can't be read at {sequence}: {error!r}") from error
+        return _id_of(message)
+
+    def read(self, *filters: str, after: int = 0, upto: int | None = None) -> AsyncIterator[Recorded]:
+        """The commits after a sequence up to another (default: the head at the call), in order.
+
+        Raises LogUnavailable when nothing comes for 5 s.
+        """
+        return read_between(self._js, filters or EVENTS.subjects, after=after, upto=upto)
+
+    async def subscribe(
+        self, callback: Callable[[Msg], Awaitable[None]], filters: Sequence[str], after: int
+    ) -> JetStreamContext.PushSubscription:
+        """An ordered push subscription from behind a sequence, for a projection. The callback only enqueues."""
+        return await self._js.subscribe(
+            "",
+            stream=EVENTS.name,
+            ordered_consumer=True,
+            cb=callback,
+            idle_heartbeat=1.0,
+            config=consumer_config(filters, after),
+        )
+
+    async def anything_after(self, sequence: int, filters: Sequence[str]) -> bool:
+        """Whether the log holds a commit of these filters behind a sequence. Raises LogUnavailable."""
+        for filter in filters:
+            try:
+                await self._js.get_msg(EVENTS.name, seq=sequence + 1, subject=filter, next=True)
+                return True
+            except NotFoundError:
+                continue
+            except _RETRIED as error:
+                raise LogUnavailable(f"the log can't be read after {sequence}: {error!r}") from error
+        return False
+
+    async def _append_one(self, commit: Commit, body: bytes) -> int:
+        subject = commit.aggregate.subject(commit.facts[0].type)
+        event_id = commit.event_id
+        assert event_id is not None
+        headers = encode_headers(commit, event_id, self._actor) | g.guard_headers(commit.guard)
+        try:
+            ack = await self._js.publish(subject, body, stream=EVENTS.name, headers=headers)
+        except APIError as error:
+            return (await self._after_refusal((commit,), error))[0]
+        if ack.duplicate:
+            stored = await self._js.get_msg(EVENTS.name, seq=ack.seq)
+            if stored.subject != subject or _id_of(stored) != event_id:
+                raise ForeignDuplicate(f"event id {event_id} stands at {ack.seq} under {stored.subject}")
+        return int(ack.seq)
+
+    async def _append_batch(self, commits: Sequence[Commit], bodies: Sequence[bytes]) -> tuple[int, ...]:
+        batch = secrets.token_hex(16)
+        for place, (commit, body) in enumerate(zip(commits, bodies, strict=True), 1):
+            subject = commit.aggregate.subject(commit.facts[0].type)
+            assert commit.event_id is not None
+            headers = encode_headers(commit, commit.event_id, self._actor) | g.guard_headers(commit.guard)
+            headers |= {g.BATCH_ID: batch, g.BATCH_SEQUENCE: str(place)}
+            if place < len(commits):
+                await self._client.publish(subject, body, headers=headers)
+                continue
+            reply = await self._client.request(subject, body, timeout=_ONE_TRY, headers=headers | {g.BATCH_COMMIT: "1"})
+            answer: dict[str, Any] = json.loads(reply.data)
+            if "error" in answer:
+                return await self._after_refusal(tuple(commits), APIError(**answer["error"]))
+            last = int(answer["seq"])
+            return tuple(range(last - len(commits) + 1, last + 1))
+        raise AssertionError("unreachable")
+
+    async def _after_refusal(self, commits: tuple[Commit, ...], error: APIError) -> tuple[int, ...]:
+        """The sequences if an earlier try of ours had landed after all; otherwise the error by its name."""
+        code = error.err_code
+        if code in g.FULL:
+            raise LogFull(f"the log refuses new facts: {error.description}") from error
+        if code == g.TOO_MANY_BATCHES:
+            raise _Busy(error.description) from error
+        if code not in g.WRONG_LAST_SEQUENCE and code != g.DUPLICATE_IN_BATCH:
+            raise error
+        upto = g.actual_sequence(error.description or "") if len(commits) == 1 else None
+        last = await self._find(commits[-1], upto)
+        if last is not None:
+            return tuple(range(last - len(commits) + 1, last + 1))
+        raise Conflict(tuple(c.guard for c in commits if c.guard is not None)) from error
+
+    async def _find(self, commit: Commit, upto: int | None) -> int | None:
+        """Where our commit stands, read from the leader; None if it does not stand after its guard.
+
+        Another writer may have followed us, so every event after the guard is looked at, not just the last.
+        """
+        sequence = (commit.guard.sequence if commit.guard else 0) + 1
+        if upto is not None and commit.guard is not None and commit.guard.aggregate == commit.aggregate:
+            bound = upto
+        else:
+            bound = await self.head()
+        while sequence <= bound:
+            try:
+                stored = await self._js.get_msg(EVENTS.name, seq=sequence, subject=commit.aggregate.filter, next=True)
+            except NotFoundError:
+                return None
+            if stored.seq is None or stored.seq > bound:
+                return None
+            if _id_of(stored) == commit.event_id:
+                return stored.seq
+            sequence = stored.seq + 1
+        return None

@@ -1,0 +1,197 @@
+"""A projection: the log, in order, folded in batches, for as long as the process lives.
+
+The subscription's callback only enqueues; up to 1,000 commits are folded at once. A fold's own error ends the
+projection, silence of the log does not. What must not be decided from is said in `halted` and `suspects`.
+"""
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import structlog
+from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
+from nats.js.errors import Error as JetStreamError
+from weft_contracts.commit import Recorded
+from weft_contracts.facts.fact import Unknown, Unreadable, Voided
+from weft_contracts.ids import EventId
+from weft_contracts.subjects import Aggregate
+from weft_contracts.topology import EVENTS
+
+from weft_eventlog import tail
+from weft_eventlog.errors import LogUnavailable
+from weft_eventlog.log import EventLog
+
+Fold = Callable[[Sequence[Recorded]], Awaitable[None] | None]
+BATCH = 1000
+_LOOK_AFTER = 5.0
+"""Seconds of silence after which the projection asks the log whether it really has nothing new."""
+_log: Any = structlog.get_logger("weft.projection")
+
+
+class Projection:
+    """Folds the commits of some filters, from after a checkpoint on. One `run` per projection."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        *,
+        name: str,
+        filters: Sequence[str] = EVENTS.subjects,
+        fold: Fold,
+        after: int = 0,
+        event_id: EventId | None = None,
+        identity: str | None = None,
+    ) -> None:
+        """`event_id` and `identity` mark the checkpoint `after`: where they differ, the stream was rewound."""
+        self._log = log
+        self._filters = tuple(filters)
+        self._fold = fold
+        self.name = name
+        self.position = after
+        """Sequence of the last folded commit."""
+        self.event_id = event_id
+        self.identity = identity
+        self.caught_up = asyncio.Event()
+        self.halted: str | None = None
+        """Why nothing may be decided from this projection; None if it may."""
+        self._suspects: dict[Aggregate, dict[int, str]] = {}
+        self._progress = asyncio.Condition()
+        self._head = 0
+        self._consumer_sequence = 0
+
+    @property
+    def suspects(self) -> Mapping[Aggregate, str]:
+        """Aggregates with a commit that could not be read, and why. Nothing is decided about them."""
+        return {aggregate: next(iter(whys.values())) for aggregate, whys in self._suspects.items()}
+
+    async def run(self) -> None:
+        """Fold for ever. Ends only by cancellation or by an error of the fold itself."""
+        while True:
+            try:
+                await self._verify()
+                await self._follow()
+            except (LogUnavailable, NatsError, JetStreamError) as error:
+                _log.info("log not reached", projection=self.name, error=repr(error))
+                await asyncio.sleep(0.5)
+
+    async def wait_for(self, sequence: int, timeout: float = 5.0) -> None:
+        """Return once everything up to `sequence` is folded: read your own writes. Raises TimeoutError."""
+        async with asyncio.timeout(timeout), self._progress:
+            await self._progress.wait_for(lambda: self.position >= sequence)
+
+    async def moved(self, timeout: float) -> bool:
+        """Return after the next folded batch (True), or after `timeout` seconds without one (False)."""
+        before = self.position
+        try:
+            async with asyncio.timeout(timeout), self._progress:
+                await self._progress.wait_for(lambda: self.position > before)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _verify(self) -> None:
+        """Refuse a stream that is not the one folded so far, or that has lost its end."""
+        identity, self._head = await self._log.identity()
+        if self.identity is not None and identity != self.identity and self.position:
+            self._halt("the log is another stream than the one folded so far")
+        elif self._head < self.position:
+            self._halt(f"the log ends at {self._head}, and {self.position} was folded already")
+        elif self.position and self.event_id is not None:
+            found = await self._log.event_id_at(self.position)
+            if found is not None and found != self.event_id:
+                self._halt(f"another event stands at {self.position} than the one folded")
+        self.identity = identity
+        if self._head <= self.position:
+            self.caught_up.set()
+
+    def _halt(self, why: str) -> None:
+        if self.halted is None:
+            _log.error("projection halted", projection=self.name, why=why)
+        self.halted = why
+
+    async def _follow(self) -> None:
+        queue: asyncio.Queue[Msg] = asyncio.Queue(tail.QUEUE)
+        subscription = await self._log.subscribe(queue.put, self._filters, self.position)
+        self._consumer_sequence = 0
+        try:
+            while True:
+                try:
+                    message = await asyncio.wait_for(queue.get(), _LOOK_AFTER)
+                except TimeoutError:
+                    await self._verify()
+                    if await self._log.anything_after(self.position, self._filters):
+                        return  # the consumer is gone or deaf: make a new one
+                    continue
+                messages = [message]
+                while len(messages) < BATCH and not queue.empty():
+                    messages.append(queue.get_nowait())
+                await self._take(messages)
+        finally:
+            with contextlib.suppress(NatsError, JetStreamError):
+                await subscription.unsubscribe()
+
+    async def _take(self, messages: Sequence[Msg]) -> None:
+        commits: list[Recorded] = []
+        for message in messages:
+            sequence = tail.consumer_sequence(message)
+            if sequence not in (1, self._consumer_sequence + 1):
+                self._halt(f"a hole in the log's delivery before {tail.stream_sequence(message)}")
+            self._consumer_sequence = sequence
+            if tail.stream_sequence(message) <= self.position:
+                continue  # a consumer made anew may repeat
+            commit = tail.recorded(message)
+            if commit is not None:
+                commits.append(commit)
+        readable = [kept for commit in commits if (kept := self._readable(commit)) is not None]
+        if readable:
+            outcome = self._fold(readable)
+            if inspect.isawaitable(outcome):
+                await outcome
+        last = tail.stream_sequence(messages[-1])
+        async with self._progress:
+            if last > self.position:
+                self.position = last
+                if commits:
+                    self.event_id = commits[-1].event_id
+            if self.position >= self._head or tail.pending(messages[-1]) == 0:
+                self.caught_up.set()
+            self._progress.notify_all()
+
+    def _readable(self, commit: Recorded) -> Recorded | None:
+        """The commit with the facts that a fold may see; None if none is left."""
+        kept: list[Any] = []
+        for fact in commit.facts:
+            match fact:
+                case Unreadable(why=why):
+                    self._suspects.setdefault(commit.aggregate, {})[commit.sequence] = why
+                    _log.error(
+                        "event can't be read",
+                        projection=self.name,
+                        aggregate=str(commit.aggregate),
+                        sequence=commit.sequence,
+                        why=why,
+                    )
+                    return None
+                case Unknown(skippable=True):
+                    pass
+                case Unknown(type=type_, v=version):
+                    self._halt(
+                        f"{commit.aggregate.kind}.{type_} version {version} at {commit.sequence} "
+                        "is newer than this service: upgrade it"
+                    )
+                case Voided(sequence=sequence):
+                    self._void(commit.aggregate, sequence)
+                case _:
+                    kept.append(fact)
+        return replace(commit, facts=tuple(kept)) if kept else None
+
+    def _void(self, aggregate: Aggregate, sequence: int) -> None:
+        whys = self._suspects.get(aggregate)
+        if whys is not None:
+            whys.pop(sequence, None)
+            if not whys:
+                del self._suspects[aggregate]

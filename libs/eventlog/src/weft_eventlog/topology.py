@@ -1,0 +1,106 @@
+"""Makes the server hold the topology that contracts declare: creates what is missing, updates what differs."""
+
+from nats.aio.client import Client
+from nats.js.api import (
+    ConsumerConfig,
+    DiscardPolicy,
+    KeyValueConfig,
+    ObjectStoreConfig,
+    StorageType,
+    StreamConfig,
+)
+from nats.js.client import JetStreamContext
+from nats.js.errors import APIError, BadRequestError, NotFoundError
+from weft_contracts import topology as t
+
+_STORAGE = {"file": StorageType.FILE, "memory": StorageType.MEMORY}
+_NAME_IN_USE = 10058
+
+
+def stream_config(stream: t.Stream, servers: int) -> StreamConfig:
+    """A declared stream as the server takes it; three copies where there are three servers."""
+    return StreamConfig(
+        name=stream.name,
+        subjects=list(stream.subjects),
+        storage=_STORAGE[stream.storage],
+        discard=DiscardPolicy.NEW if stream.refuse_when_full else DiscardPolicy.OLD,
+        deny_delete=stream.deny_delete,
+        allow_direct=stream.allow_direct,
+        allow_atomic=stream.allow_atomic or None,
+        allow_msg_schedules=stream.allow_schedules or None,
+        max_msgs_per_subject=1 if stream.last_per_subject else -1,
+        max_bytes=stream.max_bytes or -1,
+        max_age=stream.max_age or None,
+        max_msg_size=stream.max_message_bytes or -1,
+        max_consumers=t.MAX_CONSUMERS,
+        num_replicas=3 if servers >= 3 and stream.replicated else 1,
+        duplicate_window=120 if not stream.last_per_subject else 1,
+    )
+
+
+async def apply_topology(client: Client, servers: int = 1) -> None:
+    """Declare every stream, bucket and store. May run as often as one likes, from anywhere."""
+    js = client.jetstream(timeout=10)
+    for stream in t.STREAMS:
+        await _apply_stream(js, stream_config(stream, servers))
+    copies = 3 if servers >= 3 else 1
+    for bucket in t.KEY_VALUES:
+        await _tolerate_existing_kv(js, bucket, copies)
+    for bucket in t.OBJECT_STORES:
+        await _tolerate_existing_store(js, bucket, copies)
+
+
+async def apply_stream(client: Client, stream: t.Stream, servers: int = 1) -> None:
+    """Declare one stream: for who meets `stream not found` after a restart emptied the memory."""
+    await _apply_stream(client.jetstream(timeout=10), stream_config(stream, servers))
+
+
+async def apply_durable(client: Client, durable: t.Durable) -> None:
+    """Create or update a durable pull consumer of EVENTS."""
+    await client.jetstream(timeout=10).add_consumer(
+        t.EVENTS.name,
+        ConsumerConfig(
+            durable_name=durable.name,
+            filter_subjects=list(durable.filters),
+            ack_wait=durable.ack_wait,
+            max_ack_pending=1000,
+        ),
+    )
+
+
+async def _apply_stream(js: JetStreamContext, config: StreamConfig) -> None:
+    try:
+        await js.add_stream(config)
+    except BadRequestError as error:
+        if error.err_code != _NAME_IN_USE:
+            raise
+        await js.update_stream(config)
+
+
+async def _tolerate_existing_kv(js: JetStreamContext, bucket: t.Bucket, copies: int) -> None:
+    try:
+        await js.stream_info(f"KV_{bucket.name}")
+    except NotFoundError:
+        await js.create_key_value(
+            KeyValueConfig(
+                bucket=bucket.name,
+                storage=_STORAGE[bucket.storage],
+                max_bytes=bucket.max_bytes or None,
+                replicas=copies,
+                direct=True,
+            )
+        )
+
+
+async def _tolerate_existing_store(js: JetStreamContext, bucket: t.Bucket, copies: int) -> None:
+    try:
+        await js.stream_info(f"OBJ_{bucket.name}")
+    except NotFoundError:
+        try:
+            await js.create_object_store(
+                bucket.name,
+                config=ObjectStoreConfig(bucket=bucket.name, storage=_STORAGE[bucket.storage], replicas=copies),
+            )
+        except APIError as error:
+            if error.err_code != _NAME_IN_USE:
+                raise

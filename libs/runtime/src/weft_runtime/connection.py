@@ -1,0 +1,88 @@
+"""Connections to NATS that never give up and say what they are refused."""
+
+import base64
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nats
+import nkeys
+from nats.aio.client import Client
+
+from weft_runtime.health import Health
+from weft_runtime.logs import get_logger
+
+_log: Any = get_logger("weft.connection")
+
+Options = dict[str, Any]
+
+
+def lasting(health: Health | None = None, on_closed: Callable[[], None] | None = None) -> Options:
+    """Options of a client that reconnects for ever; denied permissions reach the log and `health`."""
+
+    async def on_error(error: Exception) -> None:
+        text = str(error)
+        if "permissions violation" in text.lower():
+            _log.error("permission denied", error=text)
+            if health is not None:
+                health.set("permissions", text)
+        else:
+            _log.debug("connection", error=text)
+
+    async def on_disconnected() -> None:
+        _log.warning("NATS is away")
+
+    async def on_reconnected() -> None:
+        _log.info("NATS is back")
+
+    async def closed() -> None:
+        if on_closed is not None:
+            on_closed()
+
+    return {
+        "error_cb": on_error,
+        "disconnected_cb": on_disconnected,
+        "reconnected_cb": on_reconnected,
+        "closed_cb": closed,
+        "max_reconnect_attempts": -1,
+        "reconnect_time_wait": 0.25,
+        "connect_timeout": 2,
+        "ping_interval": 5,
+        "max_outstanding_pings": 2,
+        "pending_size": 16 << 20,
+    }
+
+
+def read_credentials(path: Path) -> tuple[str, bytes]:
+    """The token and the seed of a credentials file. Raises ValueError for a file that is none."""
+    lines = [line.strip() for line in path.read_text().splitlines()]
+    try:
+        token = lines[lines.index("-----BEGIN NATS USER JWT-----") + 1]
+        seed = lines[lines.index("-----BEGIN USER NKEY SEED-----") + 1]
+    except (ValueError, IndexError):
+        raise ValueError(f"{path} is no credentials file: token and seed stand between their marks") from None
+    return token, seed.encode()
+
+
+def signed(jwt: str, seed: bytes) -> Options:
+    """Options that show a token and sign the server's nonce with its key."""
+    key = nkeys.from_seed(bytearray(seed))
+
+    def sign(nonce: str) -> bytes:
+        return base64.b64encode(key.sign(nonce.encode()))
+
+    return {"user_jwt_cb": jwt.encode, "signature_cb": sign}
+
+
+async def connect(
+    url: str,
+    *,
+    jwt: str,
+    seed: bytes,
+    inbox: str,
+    name: str,
+    on_closed: Callable[[], None] | None = None,
+) -> Client:
+    """Connect with a token, once; the client then reconnects for ever. Raises nats.errors.Error, OSError."""
+    options = lasting(on_closed=on_closed) | signed(jwt, seed)
+    return await nats.connect(url.split(","), name=name, inbox_prefix=inbox.encode(), **options)

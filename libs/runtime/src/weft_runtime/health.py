@@ -1,0 +1,35 @@
+"""What a service says of itself: its problems (health) and whether it can do its work (readiness)."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Health:
+    """Parts report here; `/healthz` and `/readyz` read it."""
+
+    _problems: dict[str, str] = field(default_factory=dict[str, str])
+    _ready: dict[str, bool] = field(default_factory=dict[str, bool])
+
+    def set(self, part: str, problem: str | None) -> None:
+        """Report a part's problem as a sentence, or None when it has none."""
+        if problem is None:
+            self._problems.pop(part, None)
+        else:
+            self._problems[part] = problem
+
+    def set_ready(self, part: str, ready: bool) -> None:
+        """Report whether a part can do its work. A service is ready when all that reported are."""
+        self._ready[part] = ready
+
+    @property
+    def problems(self) -> dict[str, str]:
+        return dict(self._problems)
+
+    @property
+    def waiting_for(self) -> list[str]:
+        """Parts that are not ready."""
+        return sorted(part for part, ready in self._ready.items() if not ready)
+
+    @property
+    def ready(self) -> bool:
+        return bool(self._ready) and not self.waiting_for

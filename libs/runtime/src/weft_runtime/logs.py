@@ -1,0 +1,52 @@
+"""Logs are events with fields, one a line on standard error; secrets and prompts never enter them."""
+
+import logging
+import sys
+from typing import Any, Literal
+
+import structlog
+
+_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+
+def configure(
+    service: str,
+    instance: str,
+    level: Literal["debug", "info", "warning", "error"] = "info",
+    form: Literal["auto", "json", "console"] = "auto",
+) -> None:
+    """Set logging up for this process, once. Third parties' warnings come in the same form."""
+    console = form == "console" or (form == "auto" and sys.stderr.isatty())
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.StackInfoRenderer(),
+    ]
+    renderer: list[Any] = (
+        [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        if console
+        else [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+    )
+    structlog.configure(
+        processors=[*shared, *renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    structlog.contextvars.bind_contextvars(service=service, instance=instance)
+    foreign = logging.StreamHandler(sys.stderr)
+    foreign.setFormatter(
+        structlog.stdlib.ProcessorFormatter(processors=[*_STDLIB_EXTRAS, *renderer], foreign_pre_chain=shared)
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [foreign]
+    root.setLevel(max(_LEVELS[level], logging.WARNING))
+
+
+_STDLIB_EXTRAS: list[Any] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
+
+
+def get_logger(name: str) -> Any:
+    """A logger whose lines bear `logger=name`."""
+    return structlog.get_logger(logger=name)

@@ -1,0 +1,200 @@
+"""A service's life: connect, start what it is made of, run until told to stop, stop in order, each part bounded.
+
+Root tasks have names; the first to end ends the service, and a quiet end is worth a word.
+"""
+
+import asyncio
+import secrets
+import signal
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from faststream.nats import NatsBroker
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+from starlette.routing import BaseRoute
+from weft_contracts import permissions
+from weft_contracts.catalogue import Writer
+from weft_eventlog import EventLog, Projection
+
+from weft_runtime import logs, traces, web
+from weft_runtime.connection import lasting, read_credentials, signed
+from weft_runtime.decider import Decide, Decider
+from weft_runtime.health import Health
+from weft_runtime.leadership import Leadership
+from weft_runtime.lifeline import lifeline_closed
+from weft_runtime.logs import get_logger
+from weft_runtime.settings import ServiceSettings
+
+_log: Any = get_logger("weft.service")
+_RETRY = 0.5
+
+Stop = Callable[[], Awaitable[None]]
+
+
+class Runtime:
+    """What a service's start function gets: its connection, its log, its health, and where to put its tasks."""
+
+    def __init__(self, name: Writer, settings: ServiceSettings, broker: NatsBroker, client: Client) -> None:
+        self.name: Writer = name
+        self.settings = settings
+        self.instance = f"{name}-{secrets.token_hex(4)}"
+        self.broker = broker
+        self.client = client
+        self.log = EventLog(client, actor=name)
+        self.health = Health()
+        self.routes: list[BaseRoute] = []
+        """Further routes of the small HTTP server that serves health and metrics."""
+        self.own_http = False
+        """Set by a service that serves health and metrics through an HTTP server of its own."""
+        self._roots: dict[str, asyncio.Task[None]] = {}
+        self._stops: list[tuple[str, Stop, float]] = []
+        self._leadership: Leadership | None = None
+
+    def spawn(self, name: str, work: Coroutine[Any, Any, Any]) -> None:
+        """Run a root task: its end, however it comes, ends the service."""
+        self._roots[name] = asyncio.create_task(work, name=name)
+
+    def on_stop(self, name: str, stop: Stop, timeout: float = 5.0) -> None:
+        """Call `stop` when the service ends, last registered first, for at most `timeout` seconds."""
+        self._stops.append((name, stop, timeout))
+
+    def follow(self, projection: Projection) -> None:
+        """Run a projection as a root task; the service is ready once it has caught up the first time."""
+        part = f"projection {projection.name}"
+        self.health.set_ready(part, False)
+        self.spawn(part, projection.run())
+        self.spawn(f"{part} catching up", self._caught_up(part, projection))
+
+    async def leadership(self) -> Leadership:
+        """This instance's stand for the service's lease; made at the first call."""
+        if self._leadership is None:
+            self._leadership = Leadership(self.client, self.name, self.instance)
+            self.spawn("leadership", self._leadership.run())
+            self.on_stop("leadership", self._leadership.release, 2.0)
+        return self._leadership
+
+    async def decide(self, projection: Projection, rule: Decide) -> None:
+        """Follow a projection and decide by `rule` whenever it moved, as a root task."""
+        self.follow(projection)
+        decider = Decider(self.log, projection, await self.leadership(), self.health, rule)
+        self.spawn("decider", decider.run())
+
+    async def _caught_up(self, part: str, projection: Projection) -> None:
+        await projection.caught_up.wait()
+        self.health.set_ready(part, True)
+        _log.info("caught up", projection=projection.name, position=projection.position)
+        await asyncio.Event().wait()
+
+    async def run(self) -> int:
+        """Wait for the first root task to end; the exit status is 0 only where it was asked to stop."""
+        if not self.own_http:
+            http = web.server(web.app(self.health, self.routes), self.settings.http_host, self.settings.http_port)
+            self.spawn("http", http.serve())
+        done, _ = await asyncio.wait(self._roots.values(), return_when=asyncio.FIRST_COMPLETED)
+        status = 0
+        for task in done:
+            error = None if task.cancelled() else task.exception()
+            if error is not None:
+                _log.error("root task failed", task=task.get_name(), exc_info=error)
+                status = 1
+            elif task.get_name() not in ("signals", "lifeline"):
+                _log.error("root task ended", task=task.get_name())
+                status = 1
+            else:
+                _log.info("stops", asked_by=task.get_name())
+        return status
+
+    async def stop(self) -> None:
+        """Stop in order: what registered for it, last first; then the root tasks; then the connection."""
+        for name, stop, timeout in reversed(self._stops):
+            try:
+                await asyncio.wait_for(stop(), timeout)
+            except Exception as error:
+                _log.warning("did not stop in order", part=name, error=repr(error))
+        for task in self._roots.values():
+            task.cancel()
+        await asyncio.wait(self._roots.values(), timeout=self.settings.stop_timeout)
+        try:
+            await asyncio.wait_for(self.broker.stop(), 3.0)
+        except (NatsError, TimeoutError) as error:
+            _log.debug("connection not closed in order", error=repr(error))
+
+
+async def _until_signalled() -> None:
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await stop.wait()
+
+
+def make_broker(name: Writer, settings: ServiceSettings, health: Health | None = None) -> NatsBroker:
+    """The service's one broker and so its one connection, with its own inbox prefix and credentials."""
+    options = lasting(health)
+    if settings.nats_credentials is not None:
+        options |= signed(*read_credentials(settings.nats_credentials))
+    return NatsBroker(
+        settings.nats_url.split(","),
+        name=name,
+        inbox_prefix=permissions.service(name).inbox,
+        graceful_timeout=2.0,
+        logger=None,
+        **options,
+    )
+
+
+async def _connected(broker: NatsBroker) -> Client:
+    """Connect, however long NATS is away; the wait between tries is bounded, their number is not."""
+    said = False
+    while True:
+        try:
+            await broker.connect()
+            return broker._connection  # pyright: ignore
+        except (NatsError, OSError) as error:
+            if not said:
+                _log.warning("NATS can't be reached", error=repr(error))
+                said = True
+            await asyncio.sleep(_RETRY)
+
+
+async def _live(name: Writer, settings: ServiceSettings, start: Callable[[Runtime], Awaitable[None]]) -> int:
+    lifeline = settings.lifeline_fd
+    signalled = asyncio.create_task(_until_signalled(), name="signals")
+    ends = [signalled]
+    if lifeline is not None:
+        ends.append(asyncio.create_task(lifeline_closed(lifeline), name="lifeline"))
+    health = Health()
+    broker = make_broker(name, settings, health)
+    connecting = asyncio.create_task(_connected(broker))
+    await asyncio.wait([*ends, connecting], return_when=asyncio.FIRST_COMPLETED)
+    if not connecting.done():
+        connecting.cancel()
+        return 0
+    runtime = Runtime(name, settings, broker, connecting.result())
+    runtime.health = health
+    for task in ends:
+        runtime._roots[task.get_name()] = task
+    try:
+        await start(runtime)
+        await broker.start()
+        status = await runtime.run()
+    except Exception:
+        _log.exception("can't start")
+        status = 1
+    finally:
+        try:
+            async with asyncio.timeout(settings.stop_timeout):
+                await runtime.stop()
+        except TimeoutError:
+            _log.warning("stop cut short", after_s=settings.stop_timeout)
+    return status
+
+
+def serve(name: Writer, settings: ServiceSettings, start: Callable[[Runtime], Awaitable[None]]) -> int:
+    """Run a service until SIGTERM, SIGINT, its lifeline's end or the end of a root task. Returns the exit status."""
+    logs.configure(name, f"{name}", settings.log_level, settings.log_format)
+    traces.configure(name, name, settings.otlp_endpoint)
+    import uvloop
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_live(name, settings, start))

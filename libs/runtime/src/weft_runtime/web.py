@@ -1,0 +1,68 @@
+"""A service's own small HTTP server: health, readiness, metrics, and what it adds."""
+
+import contextlib
+from collections.abc import AsyncGenerator, Generator, Sequence
+
+import uvicorn
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from weft_runtime.health import Health
+
+
+class QuietServer(uvicorn.Server):
+    """uvicorn without its own signal handling: the service's life is the runtime's."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+def health_routes(health: Health) -> list[BaseRoute]:
+    """`/healthz`: 200 or 503 with each part's problem; `/readyz`: 200 or 503 with what is missing; `/metrics`."""
+
+    async def healthz(_: Request) -> Response:
+        problems = health.problems
+        return JSONResponse(
+            {"status": "unhealthy" if problems else "ok", "problems": problems},
+            status_code=503 if problems else 200,
+        )
+
+    async def readyz(_: Request) -> Response:
+        return JSONResponse(
+            {"ready": health.ready, "waiting_for": health.waiting_for},
+            status_code=200 if health.ready else 503,
+        )
+
+    async def metrics(_: Request) -> Response:
+        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+
+    return [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]
+
+
+@contextlib.asynccontextmanager
+async def _nothing(_: Starlette) -> AsyncGenerator[None]:
+    yield
+
+
+def app(health: Health, routes: Sequence[BaseRoute] = ()) -> Starlette:
+    """The application of a service that has no other HTTP work than these routes."""
+    return Starlette(routes=[*health_routes(health), *routes], lifespan=_nothing)
+
+
+def server(application: Starlette, host: str, port: int) -> QuietServer:
+    """A server for an application, to be run as a root task. Requests get 3 s at the stop."""
+    return QuietServer(
+        uvicorn.Config(
+            application,
+            host=host,
+            port=port,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=3,
+        )
+    )

@@ -1,0 +1,5 @@
+"""Real NATS and Postgres from wheels, under a guard, and the keys and tokens of the mesh.
+
+Import the module that you need: this one stays empty because the guard and the registry pay for what it
+imports.
+"""

@@ -1,0 +1,102 @@
+"""The NATS server's configuration, rendered. Its format is a superset of JSON; JSON is written."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from weft_servers.claims import BadToken, read
+from weft_servers.port import LOOPBACK
+
+DEFAULT_MAX_PAYLOAD_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorMode:
+    """Accounts by token: the operator's token, the system account, and key → token of the accounts."""
+
+    operator_token: str
+    system_account: str
+    account_tokens: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """One of several servers: the port of its own route and those of all (its own may be among them)."""
+
+    name: str
+    port: int
+    peers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NatsConf:
+    """All that a server is told. Everything listens on loopback.
+
+    `folder` is the server's own: JetStream's store, the accounts' tokens and the log lie in it.
+    """
+
+    folder: Path
+    port: int
+    monitor_port: int
+    name: str = "weft"
+    operator: OperatorMode | None = None
+    cluster: Cluster | None = None
+    max_payload_bytes: int = DEFAULT_MAX_PAYLOAD_BYTES
+    store: Path = field(init=False)
+    accounts: Path = field(init=False)
+    log: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "store", self.folder / "jetstream")
+        object.__setattr__(self, "accounts", self.folder / "accounts")
+        object.__setattr__(self, "log", self.folder / "nats.log")
+
+    def render(self) -> str:
+        """Return the text of the configuration file. It holds no secret."""
+        conf: dict[str, Any] = {
+            "server_name": self.name,
+            "listen": f"{LOOPBACK}:{self.port}",
+            "http": f"{LOOPBACK}:{self.monitor_port}",
+            "max_payload": self.max_payload_bytes,
+            "log_file": str(self.log),
+            "logfile_size_limit": 16 << 20,
+            "logfile_max_num": 3,
+            "jetstream": {
+                "store_dir": str(self.store),
+                # Acknowledged means on the disk: by default the server flushes every two minutes.
+                "sync_interval": "always",
+                # A client that opens batches and never commits them holds up the others for this long.
+                "limits": {"batch": {"timeout": "1s"}},
+            },
+        }
+        if self.operator is not None:
+            conf |= {
+                "operator": self.operator.operator_token,
+                "system_account": self.operator.system_account,
+                "resolver": {"type": "full", "dir": str(self.accounts), "allow_delete": True},
+                "resolver_preload": self._preload(self.operator.account_tokens),
+            }
+        if self.cluster is not None:
+            conf["cluster"] = {
+                "name": self.cluster.name,
+                "listen": f"{LOOPBACK}:{self.cluster.port}",
+                "routes": [f"nats://{LOOPBACK}:{peer}" for peer in self.cluster.peers],
+            }
+        return json.dumps(conf, indent=1, ensure_ascii=False) + "\n"
+
+    def _preload(self, tokens: Mapping[str, str]) -> dict[str, str]:
+        """The tokens that the server's folder doesn't have, or has only in an older issue.
+
+        The server itself lets a preloaded token win over one *of the same second* in its folder, and so would
+        forget a revocation that was pushed in the second of the founding.
+        """
+        return {key: token for key, token in tokens.items() if _newer(token, self.accounts / f"{key}.jwt")}
+
+
+def _newer(token: str, stored: Path) -> bool:
+    try:
+        return read(token).issued_at > read(stored.read_text()).issued_at
+    except (OSError, BadToken):
+        return True

@@ -1,0 +1,102 @@
+"""Loopback ports: free ones are chosen once per state, kept in a file, and checked before use."""
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+from pathlib import Path
+from typing import cast
+
+LOOPBACK = "127.0.0.1"
+# Below the ports that Linux (32768 up) and macOS (49152 up) give to outgoing connections: one of those could
+# sit on a pinned port just when its server restarts.
+_FIRST, _LAST = 20_000, 32_767
+_TRIES = 400
+
+
+class PortInUse(OSError):
+    """A pinned port is taken by someone else. `port` is its number."""
+
+    def __init__(self, port: int, reason: str) -> None:
+        super().__init__(
+            f"port {port} on {LOOPBACK} is not free ({reason}); stop what listens there, or choose another"
+        )
+        self.port = port
+
+
+class NoFreePort(OSError):
+    """No free port was found."""
+
+
+def choose(count: int = 1) -> list[int]:
+    """Return distinct ports that were free a moment ago.
+
+    Another process may still take one before you do: start, and on failure choose again.
+
+    Raises:
+        NoFreePort: some hundred tries found too few.
+    """
+    with contextlib.ExitStack() as held:
+        ports: list[int] = []
+        for _ in range(_TRIES):
+            if len(ports) == count:
+                return ports
+            port = _FIRST + secrets.randbelow(_LAST - _FIRST + 1)
+            with contextlib.suppress(OSError):
+                held.enter_context(_bound(port))
+                ports.append(port)
+    raise NoFreePort(
+        f"found only {len(ports)} of {count} free ports between {_FIRST} and {_LAST} on {LOOPBACK}"
+    )
+
+
+def check_free(port: int) -> None:
+    """Return if a server could listen on the port now.
+
+    Raises:
+        PortInUse: it could not; the message names the port and the reason.
+    """
+    try:
+        _bound(port).close()
+    except OSError as e:
+        raise PortInUse(port, e.strerror or str(e)) from e
+
+
+def pinned(file: Path, *names: str) -> dict[str, int]:
+    """Return a port for each name: as in the JSON file; for new names free ones, which are added to it.
+
+    The caller holds the lock of the state that the file belongs to.
+
+    Raises:
+        NoFreePort: as `choose`.
+        ValueError: the file is no JSON object of numbers.
+    """
+    try:
+        known = cast("dict[str, int]", json.loads(file.read_text()))
+    except FileNotFoundError:
+        known = {}
+    if missing := [name for name in names if name not in known]:
+        known |= zip(missing, _unlike(set(known.values()), len(missing)), strict=True)
+        fresh = file.with_name(file.name + ".new")
+        fresh.write_text(json.dumps(known, indent=1) + "\n")
+        os.replace(fresh, file)
+    return {name: known[name] for name in names}
+
+
+def _unlike(taken: set[int], count: int) -> list[int]:
+    return [port for port in choose(count + len(taken)) if port not in taken][:count]
+
+
+def _bound(port: int) -> socket.socket:
+    s = socket.socket()
+    try:
+        # As the servers do: what lingers from closed connections is no obstacle, a listener is.
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.bind((LOOPBACK, port))
+        # Two bound sockets may share a port with SO_REUSEADDR as long as neither listens.
+        s.listen(1)
+    except BaseException:
+        s.close()
+        raise
+    return s

@@ -1,0 +1,42 @@
+"""Ports: chosen, checked, pinned."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+from weft_servers.port import LOOPBACK, NoFreePort, PortInUse, check_free, choose, pinned
+
+
+def test_chosen_ports_are_distinct_free_and_apart_from_outgoing_connections():
+    ports = choose(20)
+
+    assert len(set(ports)) == 20
+    assert all(20_000 <= each < 32_768 for each in ports)
+    for each in ports:
+        check_free(each)
+
+
+def test_a_taken_port_is_named():
+    [port] = choose()
+    with socket.create_server((LOOPBACK, port)), pytest.raises(PortInUse, match=str(port)) as refused:
+        check_free(port)
+
+    assert port == refused.value.port
+    check_free(port)
+
+
+def test_asking_for_more_ports_than_there_are_ends():
+    with pytest.raises(NoFreePort):
+        choose(500)
+
+
+def test_ports_are_chosen_once_and_new_names_are_added(tmp_path: Path):
+    file = tmp_path / "ports.json"
+
+    first = pinned(file, "nats", "gateway")
+    second = pinned(file, "gateway", "postgres")
+
+    assert first["gateway"] == second["gateway"]
+    assert {**first, **second} == json.loads(file.read_text())
+    assert len(set({**first, **second}.values())) == 3

@@ -1,0 +1,99 @@
+"""The mesh's trust: founded once, kept to oneself, renewed with its revocations."""
+
+from pathlib import Path
+
+import pytest
+from weft_servers.claims import read
+from weft_servers.grants import Permissions, ServiceExport, StreamExport
+from weft_servers.nkey import KeyPair, Role
+from weft_servers.trust import Account, ExposedTrust, NoTrust, Walls, found, load
+
+WALLS = Walls(
+    workers=(ServiceExport("a.>"), ServiceExport("next", streamed=True)), observers=(StreamExport("a.>"),)
+)
+
+
+def test_the_trust_is_made_once_and_read_ever_after(tmp_path: Path):
+    first = found(tmp_path / "trust", WALLS)
+
+    assert first == found(tmp_path / "trust", WALLS) == load(tmp_path / "trust")
+    assert {0o600} == {file.stat().st_mode & 0o777 for file in (tmp_path / "trust").iterdir()}
+    assert (tmp_path / "trust").stat().st_mode & 0o777 == 0o700
+    assert [each.name for each in tmp_path.iterdir()] == ["trust"]
+
+
+def test_only_mesh_owns_jetstream_and_the_others_import_what_the_walls_name(tmp_path: Path):
+    trust = found(tmp_path / "trust", WALLS)
+
+    bodies = {each: read(trust.account_tokens[trust.public(each)]).body for each in Account}
+
+    assert [each for each, body in bodies.items() if "disk_storage" in body["limits"]] == [Account.MESH]
+    assert [each["subject"] for each in bodies[Account.MESH]["exports"]] == ["a.>", "next", "a.>"]
+    assert [each["subject"] for each in bodies[Account.WORKERS]["imports"]] == ["a.>", "next"]
+    assert [each["type"] for each in bodies[Account.OBSERVERS]["imports"]] == ["stream"]
+    assert bodies[Account.SYS]["imports"] == []
+
+
+def test_an_export_of_both_walls_is_made_once_and_streamed_if_either_says_so(tmp_path: Path):
+    walls = Walls(workers=(ServiceExport("x"),), observers=(ServiceExport("x", streamed=True),))
+
+    trust = found(tmp_path / "trust", walls)
+
+    exports = read(trust.account_tokens[trust.public(Account.MESH)]).body["exports"]
+    assert [(each["subject"], each["response_type"]) for each in exports] == [("x", "Stream")]
+
+
+def test_changed_walls_renew_the_tokens_and_keep_the_keys_and_the_revocations(tmp_path: Path):
+    first = found(tmp_path / "trust", WALLS)
+    workers, user = first.public(Account.WORKERS), KeyPair.new(Role.USER).public
+    (tmp_path / "resolver").mkdir()
+    pushed = first.with_revocations(Account.WORKERS, {user: 123})
+    (tmp_path / "resolver" / f"{workers}.jwt").write_text(pushed)
+
+    wider = Walls((*WALLS.workers, ServiceExport("b")), WALLS.observers, Permissions(("b",)))
+    second = found(tmp_path / "trust", wider, resolver=tmp_path / "resolver")
+
+    renewed = read(second.account_tokens[workers])
+    assert first.accounts == second.accounts
+    assert {user: 123} == renewed.revocations
+    assert renewed.issued_at > read(pushed).issued_at
+    assert "b" in [each["subject"] for each in renewed.body["imports"]]
+    observers = first.public(Account.OBSERVERS)
+    assert first.account_tokens[observers] == second.account_tokens[observers]
+    assert second == found(tmp_path / "trust", wider, resolver=tmp_path / "resolver")
+
+
+def test_a_founding_that_was_cut_off_leaves_nothing_that_counts(tmp_path: Path):
+    (tmp_path / "trust.making").mkdir()
+    (tmp_path / "trust.making" / "operator.seed").write_text("half")
+
+    found(tmp_path / "trust", WALLS)
+
+    assert [each.name for each in tmp_path.iterdir()] == ["trust"]
+
+
+def test_a_damaged_or_missing_trust_says_so_and_is_never_made_anew(tmp_path: Path):
+    with pytest.raises(NoTrust):
+        load(tmp_path / "trust")
+    found(tmp_path / "trust", WALLS)
+    (tmp_path / "trust" / "mesh.seed").unlink()
+
+    with pytest.raises(NoTrust, match="mesh"):
+        found(tmp_path / "trust", WALLS)
+
+
+def test_a_seed_that_everyone_can_read_is_refused(tmp_path: Path):
+    found(tmp_path / "trust", WALLS)
+    (tmp_path / "trust" / "operator.seed").chmod(0o644)
+
+    with pytest.raises(ExposedTrust, match="operator.seed"):
+        load(tmp_path / "trust")
+
+
+def test_printed_credentials_and_trust_show_no_seed(tmp_path: Path):
+    trust = found(tmp_path / "trust", WALLS)
+    credentials = trust.user(Account.MESH, "registry", Permissions())
+
+    assert credentials.seed not in repr(credentials)
+    assert trust.operator.seed not in repr(trust)
+    assert credentials.seed in credentials.text()

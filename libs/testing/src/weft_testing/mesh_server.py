@@ -1,0 +1,110 @@
+"""A real NATS server with the mesh's accounts, permissions and topology, for one test."""
+
+import base64
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import nats
+from nats.aio.client import Client
+from weft_contracts import permissions as catalogue
+from weft_contracts.catalogue import Writer
+from weft_contracts.ids import NodeId
+from weft_eventlog import apply_topology
+from weft_servers import nats_server, trust
+from weft_servers.mesh_walls import mesh_walls, service_credentials, worker_grants
+from weft_servers.nkey import KeyPair, Role
+
+
+class MeshServer:
+    """A server and the mesh's trust. Clients are closed by `aclose`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.trust = trust.found(folder / "trust", mesh_walls())
+        self.server = nats_server.start(folder / "nats", operator=self.trust.operator_mode())
+        self._clients: list[Client] = []
+        self.errors: list[str] = []
+        """What the server told clients of this fixture through their error callbacks."""
+
+    @property
+    def url(self) -> str:
+        return self.server.url
+
+    def restart(self) -> None:
+        """Stop the server and start it on the same folder and port."""
+        self.server.stop()
+        self.start_again()
+
+    def start_again(self) -> None:
+        """Start the server anew on its folder and port, after a stop or a kill."""
+        conf = self.server.conf
+        self.server = nats_server.start(
+            self.folder / "nats",
+            operator=self.trust.operator_mode(),
+            client_port=conf.port,
+            monitor_port=conf.monitor_port,
+        )
+
+    def credentials_file(self, service: Writer) -> Path:
+        """A credentials file of a service, as processes take it."""
+        path = self.folder / f"{service}.creds"
+        path.write_text(service_credentials(self.trust, service).text())
+        path.chmod(0o600)
+        return path
+
+    async def service(self, name: Writer, **options: Any) -> Client:
+        """Connect as one of our services."""
+        credentials = service_credentials(self.trust, name)
+        return await self._connect(
+            credentials.token, KeyPair.from_seed(credentials.seed), catalogue.service(name).inbox, options
+        )
+
+    async def worker(self, node: NodeId, key: KeyPair | None = None, **options: Any) -> Client:
+        """Connect as a worker with a token for this node."""
+        key = key or KeyPair.new(Role.USER)
+        party = catalogue.worker(node)
+        token = self.trust.worker_token(key.public, node, worker_grants(party))
+        return await self._connect(token, key, party.inbox, options)
+
+    async def root(self) -> Client:
+        """Connect with every right inside MESH: for looking, and for what no service may do."""
+        from weft_servers.grants import FULL
+
+        credentials = self.trust.user(trust.Account.MESH, "root", FULL)
+        return await self._connect(credentials.token, KeyPair.from_seed(credentials.seed), "_INBOX", {})
+
+    async def aclose(self) -> None:
+        """Close every client and stop the server."""
+        for client in self._clients:
+            if not client.is_closed:
+                await client.close()
+        self.server.stop()
+
+    async def _connect(self, token: str, key: KeyPair, inbox: str, options: dict[str, Any]) -> Client:
+        async def note(error: Exception) -> None:
+            self.errors.append(str(error))
+
+        settings: dict[str, Any] = {
+            "user_jwt_cb": token.encode,
+            "signature_cb": lambda nonce: base64.b64encode(key.sign(nonce.encode())),  # pyright: ignore
+            "inbox_prefix": inbox.encode(),
+            "error_cb": note,
+            "max_reconnect_attempts": -1,
+            "reconnect_time_wait": 0.1,
+        }
+        client = await nats.connect(self.url, **(settings | options))
+        self._clients.append(client)
+        return client
+
+
+@asynccontextmanager
+async def running_mesh_server(folder: Path) -> AsyncGenerator[MeshServer]:
+    """A MeshServer with the topology applied, stopped at the end."""
+    server = MeshServer(folder)
+    try:
+        await apply_topology(await server.root())
+        yield server
+    finally:
+        await server.aclose()

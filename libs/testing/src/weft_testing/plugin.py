@@ -1,0 +1,31 @@
+"""Fixtures for pytest: real servers, each on its own folder and ports, ended with the test."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from weft_servers import postgres_server
+
+from weft_testing.hand_log import HandLog
+from weft_testing.mesh_server import MeshServer, running_mesh_server
+
+
+@pytest.fixture
+def hand_log() -> HandLog:
+    """An empty log in the hand."""
+    return HandLog()
+
+
+@pytest_asyncio.fixture
+async def mesh_server(tmp_path: Path) -> AsyncIterator[MeshServer]:
+    """A real NATS server with the mesh's accounts and streams, new for each test."""
+    async with running_mesh_server(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[postgres_server.PostgresServer]:
+    """A real Postgres, one for the whole test run. Tests keep apart by schema or by database."""
+    with postgres_server.start(tmp_path_factory.mktemp("postgres")) as server:
+        yield server
