@@ -79,3 +79,17 @@ def artifact_id(model: ModelId, revision: int, name: str) -> ArtifactId:
 def name_key(kind: str, name: str) -> str:
     """The subject token that stands for a name that people type: `<kind>-<hash>`."""
     return f"{kind}-{digest32(name.encode())}"
+
+
+def node_id_of(public_nkey: str) -> NodeId:
+    """The node whose public key is written as an nkey user key (`U` and 55 base32 characters).
+
+    Its form: one prefix byte, 32 bytes of key, two of checksum. Raises ValueError for anything else.
+    """
+    try:
+        raw = base64.b32decode(public_nkey)
+    except ValueError:
+        raw = b""
+    if len(raw) != 35 or not public_nkey.startswith("U"):
+        raise ValueError("a node's public key is an nkey user key: U and 55 characters of A-Z and 2-7")
+    return node_id(raw[1:33])

@@ -4,29 +4,34 @@ from nats.aio.client import Client
 from nats.js.errors import ObjectNotFoundError
 from weft_contracts.topology import BLOBS
 
+from weft_eventlog.errors import unavailable
+
 _TIMEOUT = 10.0
 
 
 async def put(client: Client, name: str, data: bytes) -> None:
     """Store bytes under a name. Storing the same name again replaces it."""
-    store = await client.jetstream(timeout=_TIMEOUT).object_store(BLOBS.name)
-    await store.put(name, data)
+    with unavailable(f"the blob {name} can't be stored"):
+        store = await client.jetstream(timeout=_TIMEOUT).object_store(BLOBS.name)
+        await store.put(name, data)
 
 
 async def get(client: Client, name: str) -> bytes:
     """The bytes under a name. Raises KeyError if there are none."""
-    store = await client.jetstream(timeout=_TIMEOUT).object_store(BLOBS.name)
-    try:
-        return (await store.get(name)).data or b""
-    except ObjectNotFoundError:
-        raise KeyError(name) from None
+    with unavailable(f"the blob {name} can't be read"):
+        store = await client.jetstream(timeout=_TIMEOUT).object_store(BLOBS.name)
+        try:
+            return (await store.get(name)).data or b""
+        except ObjectNotFoundError:
+            raise KeyError(name) from None
 
 
 async def has(client: Client, name: str) -> bool:
     """Whether a name holds bytes."""
-    store = await client.jetstream(timeout=_TIMEOUT).object_store(BLOBS.name)
-    try:
-        await store.get_info(name)
-    except ObjectNotFoundError:
-        return False
-    return True
+    with unavailable(f"the blob {name} can't be looked up"):
+        store = await client.jetstream(timeout=_TIMEOUT).object_store(BLOBS.name)
+        try:
+            await store.get_info(name)
+        except ObjectNotFoundError:
+            return False
+        return True

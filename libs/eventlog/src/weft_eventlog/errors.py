@@ -1,5 +1,10 @@
 """What can go wrong at the log, by name."""
 
+import contextlib
+from collections.abc import Generator
+
+from nats.errors import Error as NatsError
+from nats.js.errors import Error as JetStreamError
 from weft_contracts.commit import Guard
 
 
@@ -24,3 +29,12 @@ class LogFull(Exception):
 
 class ForeignDuplicate(Exception):
     """Another commit bears this event id. Ids are random, so somebody guessed or copied one."""
+
+
+@contextlib.contextmanager
+def unavailable(what: str) -> Generator[None]:
+    """Name every refusal or silence of the server inside the block LogUnavailable: `what` could not be done."""
+    try:
+        yield
+    except (NatsError, JetStreamError) as error:
+        raise LogUnavailable(f"{what}: {error!r}") from error

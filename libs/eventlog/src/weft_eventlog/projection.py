@@ -29,7 +29,7 @@ Fold = Callable[[Sequence[Recorded]], Awaitable[None] | None]
 BATCH = 1000
 _LOOK_AFTER = 5.0
 """Seconds of silence after which the projection asks the log whether it really has nothing new."""
-_log: Any = structlog.get_logger("weft.projection")
+_log: Any = structlog.get_logger(part="weft.projection")
 
 
 class Projection:

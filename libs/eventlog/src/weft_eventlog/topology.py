@@ -13,6 +13,8 @@ from nats.js.client import JetStreamContext
 from nats.js.errors import APIError, BadRequestError, NotFoundError
 from weft_contracts import topology as t
 
+from weft_eventlog.errors import unavailable
+
 _STORAGE = {"file": StorageType.FILE, "memory": StorageType.MEMORY}
 _NAME_IN_USE = 10058
 
@@ -39,33 +41,34 @@ def stream_config(stream: t.Stream, servers: int) -> StreamConfig:
 
 
 async def apply_topology(client: Client, servers: int = 1) -> None:
-    """Declare every stream, bucket and store. May run as often as one likes, from anywhere."""
+    """Declare every stream, bucket and store. May run as often as one likes, from anywhere. Raises LogUnavailable."""
     js = client.jetstream(timeout=10)
-    for stream in t.STREAMS:
-        await _apply_stream(js, stream_config(stream, servers))
     copies = 3 if servers >= 3 else 1
-    for bucket in t.KEY_VALUES:
-        await _tolerate_existing_kv(js, bucket, copies)
-    for bucket in t.OBJECT_STORES:
-        await _tolerate_existing_store(js, bucket, copies)
+    with unavailable("the topology can't be applied"):
+        for stream in t.STREAMS:
+            await _apply_stream(js, stream_config(stream, servers))
+        for bucket in t.KEY_VALUES:
+            await _tolerate_existing_kv(js, bucket, copies)
+        for bucket in t.OBJECT_STORES:
+            await _tolerate_existing_store(js, bucket, copies)
 
 
 async def apply_stream(client: Client, stream: t.Stream, servers: int = 1) -> None:
-    """Declare one stream: for who meets `stream not found` after a restart emptied the memory."""
-    await _apply_stream(client.jetstream(timeout=10), stream_config(stream, servers))
+    """Declare one stream: after a restart that emptied the memory. Raises LogUnavailable."""
+    with unavailable(f"the stream {stream.name} can't be made"):
+        await _apply_stream(client.jetstream(timeout=10), stream_config(stream, servers))
 
 
 async def apply_durable(client: Client, durable: t.Durable) -> None:
-    """Create or update a durable pull consumer of EVENTS."""
-    await client.jetstream(timeout=10).add_consumer(
-        t.EVENTS.name,
-        ConsumerConfig(
-            durable_name=durable.name,
-            filter_subjects=list(durable.filters),
-            ack_wait=durable.ack_wait,
-            max_ack_pending=1000,
-        ),
+    """Create or update a durable pull consumer of EVENTS. Raises LogUnavailable."""
+    config = ConsumerConfig(
+        durable_name=durable.name,
+        filter_subjects=list(durable.filters),
+        ack_wait=durable.ack_wait,
+        max_ack_pending=1000,
     )
+    with unavailable(f"the durable {durable.name} can't be made"):
+        await client.jetstream(timeout=10).add_consumer(t.EVENTS.name, config)
 
 
 async def _apply_stream(js: JetStreamContext, config: StreamConfig) -> None:

@@ -28,7 +28,7 @@ _API = "$JS.API.CONSUMER"
 _PULL = 200
 _LONG_POLL = 20.0
 """Seconds that the server holds an empty pull open."""
-_log: Any = structlog.get_logger("weft.worker_log")
+_log: Any = structlog.get_logger(part="weft.worker_log")
 
 Fold = Callable[[Recorded], Awaitable[None] | None]
 

@@ -13,7 +13,7 @@ from nats.js.errors import Error as JetStreamError
 from weft_contracts.signals import Lease
 from weft_contracts.subjects import service_lease
 from weft_contracts.topology import LEASES
-from weft_eventlog import apply_stream
+from weft_eventlog import LogUnavailable, apply_stream
 from weft_eventlog.guards import EXPECTED
 
 from weft_runtime.logs import get_logger
@@ -104,6 +104,6 @@ class Leadership:
         """Memory streams are gone after a restart of the server: whoever meets that makes them again."""
         self._sequence = 0
         try:
-            await apply_stream(self._client, LEASES)
-        except (NatsError, JetStreamError) as error:
-            _log.info("leases can't be kept", error=repr(error))
+            await apply_stream(self._client, LEASES, servers=max(1, len(self._client.servers)))
+        except LogUnavailable as error:
+            _log.info("leases can't be kept", error=str(error))

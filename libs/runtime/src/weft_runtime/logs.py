@@ -6,6 +6,10 @@ from typing import Any, Literal
 
 import structlog
 
+_TRACEBACKS = structlog.processors.ExceptionRenderer(
+    structlog.tracebacks.ExceptionDictTransformer(show_locals=False, max_frames=20)
+)
+"""Without local variables: they hold secrets and prompts."""
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
@@ -24,9 +28,9 @@ def configure(
         structlog.processors.StackInfoRenderer(),
     ]
     renderer: list[Any] = (
-        [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)]
         if console
-        else [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+        else [_TRACEBACKS, structlog.processors.JSONRenderer()]
     )
     structlog.configure(
         processors=[*shared, *renderer],
@@ -48,5 +52,5 @@ _STDLIB_EXTRAS: list[Any] = [structlog.stdlib.ProcessorFormatter.remove_processo
 
 
 def get_logger(name: str) -> Any:
-    """A logger whose lines bear `logger=name`."""
-    return structlog.get_logger(logger=name)
+    """A logger whose lines bear `part=name`."""
+    return structlog.get_logger(part=name)

@@ -51,6 +51,16 @@ class Runtime:
         self._stops: list[tuple[str, Stop, float]] = []
         self._leadership: Leadership | None = None
 
+    @property
+    def connections(self) -> int:
+        """How often this process has connected anew: another number, perhaps another server."""
+        return self.client.stats["reconnects"]
+
+    @property
+    def servers(self) -> int:
+        """NATS servers that this connection knows of."""
+        return max(1, len(self.client.servers))
+
     def spawn(self, name: str, work: Coroutine[Any, Any, Any]) -> None:
         """Run a root task: its end, however it comes, ends the service."""
         self._roots[name] = asyncio.create_task(work, name=name)

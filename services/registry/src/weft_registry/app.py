@@ -1,0 +1,68 @@
+"""The registry, put together."""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+from weft_contracts.commit import Decision, Recorded
+from weft_contracts.ids import TokenId
+from weft_eventlog import Projection
+from weft_runtime.logs import get_logger
+from weft_runtime.service import Runtime
+from weft_servers import trust
+
+from weft_registry.domain.decide import decide
+from weft_registry.domain.founding import BootstrapToken
+from weft_registry.domain.hearing import Patience
+from weft_registry.domain.state import RegistryState
+from weft_registry.inbound.leases import LeaseListener
+from weft_registry.outbound.credentials import Issuer
+from weft_registry.outbound.topology import keep_topology
+from weft_registry.settings import RegistrySettings
+
+_log: Any = get_logger("weft.registry")
+
+
+async def start(runtime: Runtime) -> None:
+    """Wire the registry: topology, fold, ears, rule, credentials."""
+    settings = runtime.settings
+    assert isinstance(settings, RegistrySettings)
+    state = RegistryState()
+    patience = Patience(
+        unhealthy=settings.unhealthy_after,
+        offline=settings.offline_after,
+        after_start=settings.start_grace,
+        after_return=settings.return_grace,
+    )
+    listener = LeaseListener(runtime.broker, state, patience)
+    token = _bootstrap(settings)
+    release = version("weft-registry")
+
+    def fold(commits: Sequence[Recorded]) -> None:
+        for commit in commits:
+            state.apply(commit)
+
+    def rule(now: float, seed: int) -> list[Decision]:
+        return decide(state, listener.signs(), now, patience=patience, version=release, token=token)
+
+    runtime.spawn("topology", keep_topology(runtime))
+    runtime.spawn("leases", listener.run())
+    await runtime.decide(Projection(runtime.log, name="registry", fold=fold), rule)
+    if settings.trust is None:
+        _log.warning("no trust folder: no worker can get a credential", remedy="set WEFT_TRUST")
+        return
+    issuer = Issuer(
+        runtime,
+        state,
+        await runtime.leadership(),
+        trust.load(settings.trust),
+        url=settings.worker_nats_url or settings.nats_url,
+        lasts=settings.credential_hours * 3600,
+    )
+    runtime.spawn("credentials", issuer.run())
+
+
+def _bootstrap(settings: RegistrySettings) -> BootstrapToken | None:
+    if settings.bootstrap_token_id is None or settings.bootstrap_token_hash is None:
+        return None
+    return BootstrapToken(TokenId(settings.bootstrap_token_id), settings.bootstrap_token_hash)

@@ -1,0 +1,29 @@
+"""The registry's settings."""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+from weft_runtime.settings import ServiceSettings
+
+
+class RegistrySettings(ServiceSettings):
+    """Environment variables `WEFT_…`, besides those that every service has."""
+
+    trust: Path | None = None
+    """Folder of the mesh's trust; without it no credential can be made and no worker can connect."""
+    worker_nats_url: str | None = None
+    """Where workers reach NATS; none: where the registry does."""
+    bootstrap_token_id: str | None = None
+    bootstrap_token_hash: str | None = None
+    """A registration token that approves, by its id and the SHA-256 (hex) of its secret."""
+    unhealthy_after: Annotated[float, Field(gt=0, le=3600)] = 4.0
+    """Seconds of silence until a node gets no new replica."""
+    offline_after: Annotated[float, Field(gt=0, le=3600)] = 7.0
+    """Seconds of silence until a node's replicas are replaced."""
+    start_grace: Annotated[float, Field(ge=0, le=3600)] = 30.0
+    """Seconds after the registry's start during which nobody's silence counts."""
+    return_grace: Annotated[float, Field(ge=0, le=3600)] = 10.0
+    """The same after a reconnect to NATS."""
+    credential_hours: Annotated[float, Field(gt=0, le=8760)] = 24.0
+    """How long a worker's credential lasts; it is made anew at half of that."""
