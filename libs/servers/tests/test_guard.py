@@ -16,7 +16,7 @@ Until = Callable[[Callable[[], bool]], None]
 Runs = Callable[[int], bool]
 Parent = Callable[[str, Path], tuple[subprocess.Popen[str], list[int]]]
 
-DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(120)"
+DEAF = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(120)"
 QUIET_END = (
     "import signal, sys, time\n"
     "signal.signal(signal.SIGTERM, lambda *_: (print('asked', flush=True), sys.exit(5)))\n"
@@ -24,8 +24,8 @@ QUIET_END = (
 )
 
 
-def python(code: str, tmp_path: Path, **options: float) -> Guarded:
-    return launch([sys.executable, "-c", code], log=tmp_path / "log", **options)
+def python(code: str, tmp_path: Path, grace_s: float = 10.0) -> Guarded:
+    return launch([sys.executable, "-c", code], log=tmp_path / "log", grace_s=grace_s)
 
 
 def test_the_commands_status_is_the_guards(tmp_path: Path):
@@ -106,7 +106,7 @@ def test_a_command_that_is_not_there_is_named(tmp_path: Path):
 
 
 def test_a_command_that_takes_too_long_is_ended(tmp_path: Path):
-    with pytest.raises(CannotStart, match="longer than 0.1 s"):
+    with pytest.raises(CannotStart, match=r"longer than 0\.1 s"):
         guarded.run(["sleep", "120"], log=tmp_path / "log", timeout_s=0.1)
 
 

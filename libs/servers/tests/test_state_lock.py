@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,8 +30,16 @@ def test_a_second_owner_is_refused_and_told_who_holds_it(tmp_path: Path):
 
 
 def test_the_lock_of_a_killed_owner_is_free(tmp_path: Path):
-    code = f"from weft_servers.state_lock import acquire; from pathlib import Path; import time\nlock = acquire(Path({str(tmp_path / 'lock')!r}), 'killed'); print(1, flush=True); time.sleep(60)"
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as owner:
+    code = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from weft_servers.state_lock import acquire\n"
+        "lock = acquire(Path(sys.argv[1]), 'killed')\n"
+        "print('held', flush=True)\n"
+        "time.sleep(60)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "lock")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None
         owner.stdout.readline()
         with pytest.raises(Locked, match="killed"):
@@ -43,11 +50,9 @@ def test_the_lock_of_a_killed_owner_is_free(tmp_path: Path):
         acquire(tmp_path / "lock", "next").release()
 
 
-def test_a_child_that_inherits_the_lock_keeps_it(tmp_path: Path, until: Callable[[Callable[[], bool]], None]):
+def test_a_child_that_inherits_the_lock_keeps_it(tmp_path: Path):
     lock = acquire(tmp_path / "lock", "server")
-    with subprocess.Popen(
-        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[lock.fd]
-    ) as child:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[lock.fd]) as child:
         lock.release()
 
         with pytest.raises(Locked):

@@ -72,9 +72,10 @@ def encode_headers(commit: Commit, event_id: EventId, actor: str, traceparent: s
 def decode_facts(kind: Kind, body: bytes, skippable: frozenset[str] = frozenset()) -> tuple[Fact, ...]:
     """The facts of a commit's body. What can't be read comes as Unknown or Unreadable, never as an error."""
     try:
-        return tuple(_ADAPTERS[kind].validate_json(body))
+        facts = tuple(_ADAPTERS[kind].validate_json(body))
     except ValidationError:
-        return _decode_one_by_one(kind, body, skippable)
+        facts = ()
+    return facts or _decode_one_by_one(kind, body, skippable)
 
 
 def _decode_one_by_one(kind: Kind, body: bytes, skippable: frozenset[str]) -> tuple[Fact, ...]:

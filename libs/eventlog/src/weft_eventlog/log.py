@@ -52,16 +52,27 @@ def new_event_id() -> EventId:
     return EventId(secrets.token_hex(16))
 
 
+def _guards_itself(commit: Commit) -> bool:
+    """Only then does a conflict's sequence bound where this commit may stand."""
+    return commit.guard is not None and commit.guard.aggregate == commit.aggregate
+
+
 def _id_of(message: RawStreamMsg) -> EventId:
     headers = cast(dict[str, str], message.headers or {})
     return EventId(headers.get(h.EVENT_ID, ""))
 
 
+Find = Callable[[Commit, int | None], Awaitable[int | None]]
+"""Where a commit stands after its guard, up to a sequence (None: the head); None if it does not stand there."""
+
+
 class EventLog:
     """One connection's view of the log. `actor` is the opaque name under which it appends."""
 
-    def __init__(self, client: Client, actor: str) -> None:
+    def __init__(self, client: Client, actor: str, find: Find | None = None) -> None:
+        """`find` looks a commit up for those who may not read the stream; see `Find`."""
         self._client = client
+        self._find = find or self._find_at_leader
         self._js = client.jetstream(timeout=_ONE_TRY)
         self._actor = actor
 
@@ -153,10 +164,8 @@ class EventLog:
             ack = await self._js.publish(subject, body, stream=EVENTS.name, headers=headers)
         except APIError as error:
             return (await self._after_refusal((commit,), error))[0]
-        if ack.duplicate:
-            stored = await self._js.get_msg(EVENTS.name, seq=ack.seq)
-            if stored.subject != subject or _id_of(stored) != event_id:
-                raise ForeignDuplicate(f"event id {event_id} stands at {ack.seq} under {stored.subject}")
+        if ack.duplicate and await self._find(commit, int(ack.seq)) != ack.seq:
+            raise ForeignDuplicate(f"event id {event_id} stands at {ack.seq}, and it is not this commit")
         return int(ack.seq)
 
     async def _append_batch(self, commits: Sequence[Commit], bodies: Sequence[bytes]) -> tuple[int, ...]:
@@ -186,22 +195,19 @@ class EventLog:
             raise _Busy(error.description) from error
         if code not in g.WRONG_LAST_SEQUENCE and code != g.DUPLICATE_IN_BATCH:
             raise error
-        upto = g.actual_sequence(error.description or "") if len(commits) == 1 else None
+        upto = g.actual_sequence(error.description or "") if len(commits) == 1 and _guards_itself(commits[0]) else None
         last = await self._find(commits[-1], upto)
         if last is not None:
             return tuple(range(last - len(commits) + 1, last + 1))
         raise Conflict(tuple(c.guard for c in commits if c.guard is not None)) from error
 
-    async def _find(self, commit: Commit, upto: int | None) -> int | None:
+    async def _find_at_leader(self, commit: Commit, upto: int | None) -> int | None:
         """Where our commit stands, read from the leader; None if it does not stand after its guard.
 
         Another writer may have followed us, so every event after the guard is looked at, not just the last.
         """
         sequence = (commit.guard.sequence if commit.guard else 0) + 1
-        if upto is not None and commit.guard is not None and commit.guard.aggregate == commit.aggregate:
-            bound = upto
-        else:
-            bound = await self.head()
+        bound = await self.head() if upto is None else upto
         while sequence <= bound:
             try:
                 stored = await self._js.get_msg(EVENTS.name, seq=sequence, subject=commit.aggregate.filter, next=True)

@@ -16,7 +16,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from weft_contracts.commit import Commit, Recorded
-from weft_contracts.ids import NodeId
+from weft_contracts.ids import EventId, NodeId
 from weft_contracts.permissions import WORKER_PAYLOAD_BYTES
 from weft_contracts.topology import EVENTS, worker_durable
 
@@ -28,6 +28,9 @@ _API = "$JS.API.CONSUMER"
 _PULL = 200
 _LONG_POLL = 20.0
 """Seconds that the server holds an empty pull open."""
+_ECHO = 5.0
+"""Seconds that a worker waits for its own commit to come back."""
+_REMEMBERED = 4096
 _log: Any = structlog.get_logger(part="weft.worker_log")
 
 Fold = Callable[[Recorded], Awaitable[None] | None]
@@ -40,7 +43,9 @@ class WorkerLog:
         self._client = client
         self._node = node
         self._durable = worker_durable(node).name
-        self._log = EventLog(client, actor=node)
+        self._log = EventLog(client, actor=node, find=self._find_in_own_part)
+        self._own: dict[EventId, int] = {}
+        """Sequences of the last folded commits, to tell a conflict from a retry that had landed."""
         self.position = 0
         """Sequence of the last folded commit of this worker's part."""
         self.caught_up = asyncio.Event()
@@ -70,6 +75,19 @@ class WorkerLog:
                 _log.info("log not reached", node=self._node, error=repr(error))
                 rewound = False
                 await asyncio.sleep(0.5)
+
+    async def _find_in_own_part(self, commit: Commit, upto: int | None) -> int | None:
+        """A worker may not read the stream; what it appended comes back through its durable."""
+        deadline = asyncio.get_running_loop().time() + _ECHO
+        while asyncio.get_running_loop().time() < deadline:
+            if commit.event_id is not None and (sequence := self._own.get(commit.event_id)) is not None:
+                return sequence
+            if upto is not None and self.position >= upto:
+                return None
+            await asyncio.sleep(0.02)
+        if upto is not None and self.position < upto:
+            raise LogUnavailable(f"{self._node}'s part of the log did not come up to {upto} within {_ECHO:.0f} s")
+        return None
 
     async def _rewind(self) -> None:
         """Let the durable begin behind the last folded commit."""
@@ -120,6 +138,9 @@ class WorkerLog:
         self._expected = place + 1
         commit = tail.recorded(message)
         if sequence > self.position and commit is not None:
+            self._own[commit.event_id] = sequence
+            if len(self._own) > _REMEMBERED:
+                del self._own[next(iter(self._own))]
             outcome = fold(commit)
             if inspect.isawaitable(outcome):
                 await outcome

@@ -54,9 +54,7 @@ def mint_account(account: str, plan: AccountPlan, *, operator: KeyPair, now: int
         BadKey: `account` is no account key, or `operator` no operator key.
     """
     expect_role(account, Role.ACCOUNT)
-    return _encode(
-        account, plan.name, account_body(plan), signer=operator, signer_role=Role.OPERATOR, now=now
-    )
+    return _encode(account, plan.name, account_body(plan), signer=operator, signer_role=Role.OPERATOR, now=now)
 
 
 def revoke(token: str, revocations: Mapping[str, int], *, operator: KeyPair, now: int | None = None) -> str:
@@ -142,9 +140,7 @@ def read(token: str, *, issuers: Sequence[str] = ()) -> Claims:
     except (ValueError, KeyError, TypeError, AttributeError) as e:
         raise BadToken(f"not a NATS token: {type(e).__name__}") from e
     if header.get("alg") != _HEADER["alg"] or not genuine:
-        raise BadToken(
-            f"the token of {read_back.subject} is not signed by {read_back.issuer}, which it names"
-        )
+        raise BadToken(f"the token of {read_back.subject} is not signed by {read_back.issuer}, which it names")
     if issuers and read_back.issuer not in issuers:
         raise BadToken(f"the token of {read_back.subject} is signed by {read_back.issuer}, an unknown issuer")
     return read_back

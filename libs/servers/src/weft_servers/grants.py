@@ -122,8 +122,7 @@ def account_body(plan: AccountPlan) -> dict[str, Any]:
         "limits": limits,
         "exports": [_export_body(each) for each in plan.exports],
         "imports": [
-            {k: v for k, v in _export_body(each.export).items() if k != "response_type"}
-            | {"account": each.account}
+            {k: v for k, v in _export_body(each.export).items() if k != "response_type"} | {"account": each.account}
             for each in plan.imports
         ],
         "signing_keys": [_signing_key_body(each) for each in plan.signing_keys],

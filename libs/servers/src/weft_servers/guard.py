@@ -18,6 +18,7 @@ import sys
 import time
 
 _STOP_SIGNALS = {"TERM": signal.SIGTERM, "INT": signal.SIGINT, "QUIT": signal.SIGQUIT}
+_WATCHED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1
 _USAGE_ERROR, _CANNOT_START = 64, 127
 
@@ -44,7 +45,7 @@ def main(arguments: list[str]) -> int:
     os.set_blocking(wake, False)
     os.set_blocking(wake_end, False)
     signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
-    for each in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for each in _WATCHED:
         signal.signal(each, _noted)
     child = _started(options)
     if options.report >= 0:
@@ -73,12 +74,16 @@ def _parsed(arguments: list[str]) -> _Options:
 
 def _started(options: _Options) -> int:
     guard = os.getpid()
+    # A stop signal that reached the child while it still had the guard's handlers would be lost.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     if child := os.fork():
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _WATCHED)
         return child
     try:
         signal.set_wakeup_fd(-1)
-        for each in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+        for each in (*_WATCHED, signal.SIGPIPE):
             signal.signal(each, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _WATCHED)
         if sys.platform == "linux":
             import ctypes  # here, so that only the child, which execs, pays for it
 

@@ -28,9 +28,7 @@ class Guarded:
     `pid` is the command's own process. Not stopping it before the handle is dropped leaves it running.
     """
 
-    def __init__(
-        self, process: subprocess.Popen[bytes], pid: int, lifeline: int, grace_s: float, log: Path
-    ) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], pid: int, lifeline: int, grace_s: float, log: Path) -> None:
         self._guard = process
         self._lifeline = lifeline
         self._grace_s = grace_s

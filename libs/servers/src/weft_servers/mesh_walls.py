@@ -1,6 +1,7 @@
 """The accounts' walls and the parties' permissions as the catalogue of contracts has them."""
 
 from weft_contracts import permissions as catalogue
+from weft_contracts.catalogue import Writer
 
 from weft_servers.grants import Permissions, ServiceExport, StreamExport
 from weft_servers.trust import Account, Credentials, Trust, Walls
@@ -12,9 +13,7 @@ _MAX_SUBSCRIPTIONS = 256
 def mesh_walls() -> Walls:
     """What workers and observers can reach of the account MESH."""
     return Walls(
-        workers=tuple(
-            ServiceExport(each.subject, streamed=each.streamed) for each in catalogue.WORKER_IMPORTS
-        ),
+        workers=tuple(ServiceExport(each.subject, streamed=each.streamed) for each in catalogue.WORKER_IMPORTS),
         observers=tuple(StreamExport(subject) for subject in catalogue.OBSERVER_STREAMS),
     )
 
@@ -29,7 +28,7 @@ def grants(party: catalogue.Permissions, *, max_subscriptions: int = -1) -> Perm
     )
 
 
-def service_credentials(trust: Trust, name: catalogue.Writer) -> Credentials:
+def service_credentials(trust: Trust, name: Writer) -> Credentials:
     """A new key and token for one of our services, in the account MESH."""
     return trust.user(Account.MESH, name, grants(catalogue.service(name)))
 

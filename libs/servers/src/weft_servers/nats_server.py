@@ -204,9 +204,7 @@ def launch(
         file.write_text(conf.render())
         console = conf.folder / "console.log"
         console.unlink(missing_ok=True)
-        process = guarded.launch(
-            [str(program), "-c", str(file)], log=console, grace_s=grace_s, keep_fds=[lock.fd]
-        )
+        process = guarded.launch([str(program), "-c", str(file)], log=console, grace_s=grace_s, keep_fds=[lock.fd])
         server = NatsServer(conf, process)
         lock.record(pid=process.pid, url=server.url)
         return server

@@ -46,9 +46,7 @@ def choose(count: int = 1) -> list[int]:
             with contextlib.suppress(OSError):
                 held.enter_context(_bound(port))
                 ports.append(port)
-    raise NoFreePort(
-        f"found only {len(ports)} of {count} free ports between {_FIRST} and {_LAST} on {LOOPBACK}"
-    )
+    raise NoFreePort(f"found only {len(ports)} of {count} free ports between {_FIRST} and {_LAST} on {LOOPBACK}")
 
 
 def check_free(port: int) -> None:

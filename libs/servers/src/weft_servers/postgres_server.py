@@ -121,9 +121,7 @@ def start(
             port.check_free(tcp_port)
         elif tcp:
             [tcp_port] = port.choose()
-        conf = PostgresConf(
-            _socket_folder(folder, tcp_port or SOCKET_PORT), tcp_port or None, max_connections
-        )
+        conf = PostgresConf(_socket_folder(folder, tcp_port or SOCKET_PORT), tcp_port or None, max_connections)
         _clear_leftovers(data, conf)
         (data / "postgresql.conf").write_text(conf.render())
         (data / "pg_hba.conf").write_text(conf.render_access())
@@ -182,9 +180,7 @@ def _wait_ready(server: PostgresServer, data: Path, timeout_s: float) -> None:
     deadline = time.monotonic() + timeout_s
     while not _says_ready(data / "postmaster.pid", server.pid):
         if (status := server.poll()) is not None:
-            raise CannotStart(
-                f"Postgres ended with status {status}{guarded.tail(server.folder / 'postgres.log')}"
-            )
+            raise CannotStart(f"Postgres ended with status {status}{guarded.tail(server.folder / 'postgres.log')}")
         if time.monotonic() >= deadline:
             log = guarded.tail(server.folder / "postgres.log")
             raise CannotStart(f"Postgres was not ready within {timeout_s:g} s{log}")
@@ -241,9 +237,7 @@ def _alive(pid: int) -> bool:
 def _runs_on(pid: int, data: Path) -> bool:
     """Tell whether the process is a Postgres in this data folder (it is its working directory)."""
     with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/cwd").resolve() == data.resolve() and "postgres" in os.readlink(
-            f"/proc/{pid}/exe"
-        )
+        return Path(f"/proc/{pid}/cwd").resolve() == data.resolve() and "postgres" in os.readlink(f"/proc/{pid}/exe")
     return False
 
 
@@ -264,9 +258,7 @@ def _socket_folder(folder: Path, number: int) -> Path:
         # The folder is for all to write: somebody else may have been there first.
         if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077:
             return short
-        raise BadState(
-            f"{short} is not this user's own folder of mode 700: remove it, or use a shorter state path"
-        )
+        raise BadState(f"{short} is not this user's own folder of mode 700: remove it, or use a shorter state path")
     raise BadState(f"no path of at most {_SOCKET_PATH_BYTES} bytes for a socket: use a shorter state path")
 
 

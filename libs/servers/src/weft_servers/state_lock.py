@@ -98,9 +98,7 @@ def acquire(path: Path, what: str, *, url: str | None = None, wait_s: float = 0.
             if time.monotonic() >= deadline:
                 raise Locked(path, holder_of(path))
             time.sleep(_STEP_S)
-        return StateLock(
-            path, fd, Holder(what, os.getpid(), datetime.now(UTC).isoformat(timespec="seconds"), url)
-        )
+        return StateLock(path, fd, Holder(what, os.getpid(), datetime.now(UTC).isoformat(timespec="seconds"), url))
     except BaseException:
         os.close(fd)
         raise

@@ -97,9 +97,7 @@ class Trust:
         """Make a user with a new key, signed by the account's own key. A worker's token is `worker_token`."""
         key = KeyPair.new(Role.USER)
         signer = self.accounts[account]
-        return Credentials(
-            mint_user(key.public, name, permissions, signer=signer, expires_in_s=expires_in_s), key.seed
-        )
+        return Credentials(mint_user(key.public, name, permissions, signer=signer, expires_in_s=expires_in_s), key.seed)
 
     def worker_token(
         self, user: str, name: str, permissions: Permissions | None, *, expires_in_s: int | None = None
@@ -114,9 +112,7 @@ class Trust:
             expires_in_s=expires_in_s,
         )
 
-    def with_revocations(
-        self, account: Account, revocations: Mapping[str, int], *, current: str | None = None
-    ) -> str:
+    def with_revocations(self, account: Account, revocations: Mapping[str, int], *, current: str | None = None) -> str:
         """Return the account's token with further users revoked, to be pushed to `$SYS.REQ.CLAIMS.UPDATE`.
 
         Args:
@@ -150,9 +146,7 @@ def found(folder: Path, walls: Walls, *, resolver: Path | None = None) -> Trust:
         accounts = {each: KeyPair.new(Role.ACCOUNT) for each in Account}
         token = mint_operator(operator, name="weft", system_account=accounts[Account.SYS].public)
         trust = Trust(operator, accounts, KeyPair.new(Role.ACCOUNT), token, {})
-        trust = replace(
-            trust, account_tokens={k: _minted(trust, k, p) for k, p in _plans(trust, walls).items()}
-        )
+        trust = replace(trust, account_tokens={k: _minted(trust, k, p) for k, p in _plans(trust, walls).items()})
         _write(trust, folder)
         return trust
     trust = load(folder)
@@ -206,9 +200,7 @@ def _plans(trust: Trust, walls: Walls) -> dict[str, AccountPlan]:
         trust.public(Account.WORKERS): AccountPlan(
             "WORKERS",
             imports=[Import(each, mesh) for each in walls.workers],
-            signing_keys=[
-                ScopedKey(signing, "worker", walls.worker_scope) if walls.worker_scope else signing
-            ],
+            signing_keys=[ScopedKey(signing, "worker", walls.worker_scope) if walls.worker_scope else signing],
         ),
         trust.public(Account.OBSERVERS): AccountPlan(
             "OBSERVERS", imports=[Import(each, mesh) for each in walls.observers]
@@ -232,9 +224,7 @@ def _says(token: str, plan: AccountPlan) -> bool:
 
 def _seed(file: Path) -> KeyPair:
     if file.stat().st_mode & 0o007:
-        raise ExposedTrust(
-            f"{file} can be read by everyone on this machine: chmod 600 it, and replace the mesh's keys"
-        )
+        raise ExposedTrust(f"{file} can be read by everyone on this machine: chmod 600 it, and replace the mesh's keys")
     return KeyPair.from_seed(file.read_text().strip())
 
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from weft_contracts.subjects import Kind
 
 
-class Value(BaseModel, frozen=True, extra="ignore"):
+class Value(BaseModel, frozen=True, extra="ignore", allow_inf_nan=False):
     """A part of a fact. Unknown fields are passed over: schemas change by adding."""
 
 

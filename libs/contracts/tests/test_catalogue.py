@@ -1,0 +1,54 @@
+"""The catalogue holds every fact, its budget, and what each party may write."""
+
+import importlib
+import pkgutil
+
+import pytest
+from weft_contracts import catalogue, facts, permissions
+from weft_contracts.facts.fact import Fact, Unknown, Unreadable, Voided
+from weft_contracts.ids import NodeId
+
+
+def _all_facts() -> set[type[Fact]]:
+    for module in pkgutil.iter_modules(facts.__path__):
+        importlib.import_module(f"{facts.__name__}.{module.name}")
+    found: set[type[Fact]] = set()
+    todo: list[type[Fact]] = [Fact]
+    while todo:
+        for cls in todo.pop().__subclasses__():
+            todo.append(cls)
+            if "type" in cls.model_fields and cls.model_fields["type"].default is not None and "kind" in dir(cls):
+                found.add(cls)
+    return found - {Voided, Unknown, Unreadable}
+
+
+def test_every_fact_stands_in_the_catalogue_once() -> None:
+    listed = [entry.fact for entry in catalogue.CATALOGUE]
+    assert len(set(listed)) == len(listed)
+    assert {cls for cls in _all_facts() if isinstance(cls.model_fields["type"].default, str)} == set(listed)
+
+
+def test_a_mesh_of_a_thousand_nodes_stays_within_the_budget_of_the_log() -> None:
+    assert catalogue.BUDGET_PER_SECOND >= catalogue.per_second() > 0
+
+
+def test_no_fact_is_without_a_writer() -> None:
+    assert [] == [entry for entry in catalogue.CATALOGUE if not entry.writers]
+
+
+@pytest.mark.parametrize("name", permissions.SERVICES)
+def test_a_service_may_write_its_own_facts_and_no_others(name: catalogue.Writer) -> None:
+    # given
+    events = {s for s in permissions.service(name).publish if s.startswith("weft.ev.")}
+    # then
+    assert {s.rpartition(".")[2] for s in events} == {e.type for e in catalogue.written_by(name)}
+    assert not any(s.endswith(">") for s in events)
+
+
+def test_two_workers_share_no_subject_that_they_may_publish_to() -> None:
+    one, other = (set(permissions.worker(NodeId(n)).publish) for n in ("n-one", "n-two"))
+    assert set() == one & other
+
+
+def test_an_observer_may_publish_nothing() -> None:
+    assert () == permissions.observer("o").publish

@@ -1,0 +1,151 @@
+"""Projections on a real server: order, read-your-writes, and what must not be decided from."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from weft_contracts import subjects
+from weft_contracts.commit import Cause, Commit, Recorded
+from weft_contracts.facts import node
+from weft_contracts.facts.fact import Voided
+from weft_contracts.ids import CorrelationId, EventId, NodeId
+from weft_eventlog import EventLog, Projection
+from weft_testing.mesh_server import MeshServer
+
+A = subjects.node(NodeId("n-a"))
+CAUSE = Cause(CorrelationId("c"))
+
+
+class Watched:
+    """A projection that runs, and what it folded."""
+
+    def __init__(self, log: EventLog, *, after: int = 0, event_id: str | None = None) -> None:
+        self.folded: list[Recorded] = []
+        known = EventId(event_id) if event_id else None
+        self.projection = Projection(log, name="test", fold=self.folded.extend, after=after, event_id=known)
+        self.task = asyncio.create_task(self.projection.run())
+
+    async def caught_up(self) -> None:
+        await asyncio.wait_for(self.projection.caught_up.wait(), 15)
+
+
+@pytest.fixture
+async def log(mesh_server: MeshServer) -> EventLog:
+    return EventLog(await mesh_server.root(), actor="test")
+
+
+@pytest.fixture
+async def watched(log: EventLog) -> AsyncIterator[Watched]:
+    watched = Watched(log)
+    yield watched
+    watched.task.cancel()
+
+
+async def healthy(log: EventLog, times: int = 1) -> int:
+    last = 0
+    for _ in range(times):
+        (last,) = await log.append(Commit(A, (node.Healthy(),), None, CAUSE))
+    return last
+
+
+async def raw(log: EventLog, subject: str, body: bytes, **headers: str) -> int:
+    ack = await log._js.publish(subject, body, headers={k.replace("_", "-"): v for k, v in headers.items()})
+    return ack.seq
+
+
+async def test_everything_is_folded_once_and_in_order_and_ones_own_writes_can_be_awaited(
+    log: EventLog, watched: Watched
+) -> None:
+    await watched.caught_up()
+    last = await healthy(log, 25)
+    await watched.projection.wait_for(last)
+    assert list(range(1, 26)) == [recorded.sequence for recorded in watched.folded]
+
+
+async def test_a_projection_starts_behind_its_checkpoint(log: EventLog) -> None:
+    await healthy(log, 5)
+    watched = Watched(log, after=3)
+    await watched.caught_up()
+    assert [4, 5] == [recorded.sequence for recorded in watched.folded]
+    watched.task.cancel()
+
+
+async def test_an_empty_log_is_caught_up_at_once(watched: Watched) -> None:
+    await watched.caught_up()
+    assert 0 == watched.projection.position
+
+
+async def test_a_restart_of_the_server_loses_and_repeats_nothing(
+    log: EventLog, watched: Watched, mesh_server: MeshServer
+) -> None:
+    await healthy(log, 3)
+    mesh_server.restart()
+    last = await healthy(log, 3)
+    await watched.projection.wait_for(last, timeout=30)
+    assert list(range(1, 7)) == [recorded.sequence for recorded in watched.folded]
+    assert watched.projection.halted is None
+
+
+async def test_a_type_that_the_reader_does_not_know_halts_deciding_and_says_which(
+    log: EventLog, watched: Watched
+) -> None:
+    sequence = await raw(log, A.subject("sang"), b'[{"type":"sang","v":1}]')
+    await watched.projection.wait_for(sequence)
+    assert "node.sang version 1" in (watched.projection.halted or "")
+
+
+async def test_an_unknown_type_that_its_writer_calls_skippable_is_passed_over(log: EventLog, watched: Watched) -> None:
+    sequence = await raw(log, A.subject("sang"), b'[{"type":"sang","v":1}]', Weft_Skippable="sang")
+    await watched.projection.wait_for(sequence)
+    assert (None, []) == (watched.projection.halted, watched.folded)
+
+
+async def test_an_event_that_cannot_be_read_makes_its_aggregate_suspect_until_it_is_voided(
+    log: EventLog, watched: Watched
+) -> None:
+    # given
+    sequence = await raw(log, A.subject("joined"), b"garbled")
+    last = await healthy(log)
+    # then the projection goes on, and the aggregate is set aside
+    await watched.projection.wait_for(last)
+    assert [A] == list(watched.projection.suspects)
+    assert [last] == [recorded.sequence for recorded in watched.folded]
+    assert watched.projection.halted is None
+    # when an operator voids it
+    (last,) = await log.append(Commit(A, (Voided(sequence=sequence, why="garbled by hand"),), None, CAUSE))
+    # then it is decided again
+    await watched.projection.wait_for(last)
+    assert {} == watched.projection.suspects
+
+
+async def test_a_log_that_ends_before_the_checkpoint_refuses_to_be_decided_from(log: EventLog) -> None:
+    await healthy(log, 2)
+    watched = Watched(log, after=9)
+    await asyncio.sleep(0.5)
+    assert "ends at 2" in (watched.projection.halted or "")
+    watched.task.cancel()
+
+
+async def test_another_event_at_the_checkpoint_refuses_to_be_decided_from(log: EventLog) -> None:
+    await healthy(log, 2)
+    watched = Watched(log, after=2, event_id="not-this-one")
+    await asyncio.sleep(0.5)
+    assert "another event stands at 2" in (watched.projection.halted or "")
+    watched.task.cancel()
+
+
+async def test_an_error_of_the_fold_ends_the_projection(log: EventLog) -> None:
+    def broken(_: object) -> None:
+        raise RuntimeError("cannot fold")
+
+    projection = Projection(log, name="broken", fold=broken)
+    await healthy(log)
+    with pytest.raises(RuntimeError, match="cannot fold"):
+        await asyncio.wait_for(projection.run(), 10)
+
+
+async def test_reading_between_two_positions_gives_just_those(log: EventLog) -> None:
+    await healthy(log, 6)
+    assert [3, 4] == [recorded.sequence async for recorded in log.read(after=2, upto=4)]
+    assert [] == [recorded.sequence async for recorded in log.read("weft.ev.model.>")]
+    assert [] == [recorded.sequence async for recorded in log.read(after=6)]
