@@ -1,5 +1,6 @@
 """Subjects: where a fact stands in the log, and which filter covers an aggregate."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -11,7 +12,6 @@ from weft_contracts.ids import (
     ReplicaId,
     RequestId,
     TokenId,
-    is_id,
     name_key,
 )
 
@@ -21,8 +21,9 @@ Kind = Literal[
 KINDS: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
 
 EVENTS = "weft.ev"
-_ID_TOKENS: dict[Kind, int] = {"run": 2, "inspection": 2}
+_TWO_IDS: frozenset[Kind] = frozenset({"run", "inspection"})
 """Kinds whose aggregate is named by two ids: `run.<node>.<replica>`, `inspection.<node>.<id>`."""
+_SUBJECT = re.compile(r"weft\.ev\.([a-z]+)\.([a-z0-9-]{1,40}(\.[a-z0-9-]{1,40})?)\.([a-z_]+)")
 
 
 class BadSubject(ValueError):
@@ -52,14 +53,13 @@ class Aggregate:
 
 def parse(subject: str) -> tuple[Aggregate, str]:
     """The aggregate and the first fact's type that a subject names. Raises BadSubject."""
-    parts = subject.split(".")
-    kind = KINDS.get(parts[2]) if len(parts) > 2 else None
-    if kind is None or not subject.startswith(EVENTS + "."):
+    found = _SUBJECT.fullmatch(subject)
+    kind = KINDS.get(found.group(1)) if found else None
+    if found is None or kind is None:
         raise BadSubject(f"{subject!r} is not a subject of the event log: want {EVENTS}.<kind>.<id>.<type>")
-    ids = parts[3:-1]
-    if len(ids) != _ID_TOKENS.get(kind, 1) or not all(is_id(part) for part in ids):
+    if (found.group(3) is not None) != (kind in _TWO_IDS):
         raise BadSubject(f"{subject!r} does not name one {kind}")
-    return Aggregate(kind, ".".join(ids)), parts[-1]
+    return Aggregate(kind, found.group(2)), found.group(4)
 
 
 def kind_filter(kind: Kind) -> str:

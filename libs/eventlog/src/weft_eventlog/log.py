@@ -26,6 +26,7 @@ from weft_contracts.topology import EVENTS
 
 from weft_eventlog import guards as g
 from weft_eventlog.errors import Conflict, ForeignDuplicate, LogFull, LogUnavailable
+from weft_eventlog.quick_headers import quicken
 from weft_eventlog.tail import consumer_config, read_between
 
 _ONE_TRY = 5.0
@@ -71,6 +72,7 @@ class EventLog:
 
     def __init__(self, client: Client, actor: str, find: Find | None = None) -> None:
         """`find` looks a commit up for those who may not read the stream; see `Find`."""
+        quicken(client)
         self._client = client
         self._find = find or self._find_at_leader
         self._js = client.jetstream(timeout=_ONE_TRY)

@@ -27,6 +27,7 @@ from weft_eventlog.log import EventLog
 
 Fold = Callable[[Sequence[Recorded]], Awaitable[None] | None]
 BATCH = 1000
+_SPECIAL = (Unknown, Unreadable, Voided)
 _LOOK_AFTER = 5.0
 """Seconds of silence after which the projection asks the log whether it really has nothing new."""
 _log: Any = structlog.get_logger(part="weft.projection")
@@ -163,6 +164,8 @@ class Projection:
 
     def _readable(self, commit: Recorded) -> Recorded | None:
         """The commit with the facts that a fold may see; None if none is left."""
+        if not any(isinstance(fact, _SPECIAL) for fact in commit.facts):
+            return commit
         kept: list[Any] = []
         for fact in commit.facts:
             match fact:

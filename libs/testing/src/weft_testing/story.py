@@ -1,0 +1,240 @@
+"""A whole embedded mesh for a story: the real launcher, real processes, real sockets.
+
+Everything is seen and done from outside, as a user would: HTTP, the command line, signals to processes.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import httpx
+import psutil
+
+READY_S = 120.0
+STOP_S = 90.0
+T = TypeVar("T")
+
+
+class NotInTime(AssertionError):
+    """What a story waits for did not come."""
+
+
+def until(what: str, look: Callable[[], T | None], timeout: float = 30.0) -> T:
+    """The first value of `look` that is neither None nor False. Errors of HTTP count as None. Raises NotInTime."""
+    deadline = time.monotonic() + timeout
+    last: object = None
+    while time.monotonic() < deadline:
+        try:
+            value = look()
+        except (httpx.HTTPError, OSError, json.JSONDecodeError) as error:
+            last = error
+        else:
+            if value is not None and value is not False:
+                return value
+            last = value
+        time.sleep(0.1)
+    raise NotInTime(f"{what}: not within {timeout:g} s (last seen: {last!r})")
+
+
+class MeshUnderTest:
+    """One embedded mesh on a state folder of its own."""
+
+    def __init__(self, folder: Path | None = None, *, workers: int = 1, **settings: str) -> None:
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="weft-story-"))
+        self.workers = workers
+        self._settings = settings
+        self._launcher: subprocess.Popen[bytes] | None = None
+        self.url = ""
+        self.http = httpx.Client(timeout=90.0)
+
+    def __enter__(self) -> Self:
+        self.up()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.down()
+        self.http.close()
+
+    def up(self, *options: str) -> None:
+        """Start it and wait until it serves. Raises NotInTime with what the launcher said."""
+        output = self.folder / "launcher.out"
+        with output.open("ab") as log:
+            self._launcher = subprocess.Popen(
+                [*_WEFT, "up", "--state", str(self.state), "--port", self._port(), *self._worker_option(), *options],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env=self._environment(),
+                start_new_session=True,
+            )
+
+        def serves() -> bool:
+            said = output.read_text()
+            if self._launcher is None or self._launcher.poll() is not None:
+                raise NotInTime(f"the launcher ended:\n{said[-4000:]}")
+            return "Weft serves at" in said[self._said :]
+
+        try:
+            until("the mesh serves", serves, READY_S)
+        except NotInTime as error:
+            raise NotInTime(f"{error}\n{output.read_text()[-4000:]}\n{self.logs()}") from None
+        self._said = len(output.read_text())
+        self.url = str(self.run_file()["url"])
+
+    _said = 0
+
+    def down(self) -> None:
+        """End it in order, by force if that takes too long."""
+        if self._launcher is None:
+            return
+        if self._launcher.poll() is None:
+            self._launcher.send_signal(signal.SIGTERM)
+            try:
+                self._launcher.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                self._launcher.kill()
+                self._launcher.wait(10)
+                raise NotInTime(f"the launcher did not stop within {STOP_S:g} s\n{self.logs()}") from None
+        self._launcher = None
+
+    def kill_launcher(self) -> None:
+        """`kill -9` of the launcher."""
+        assert self._launcher is not None
+        self._launcher.kill()
+        self._launcher.wait(10)
+        self._launcher = None
+
+    @property
+    def state(self) -> Path:
+        return self.folder / "state"
+
+    def run_file(self) -> dict[str, Any]:
+        """What the launcher says of its parts."""
+        return json.loads((self.state / "run.json").read_text())
+
+    def part(self, name: str) -> dict[str, Any]:
+        """One part as the launcher sees it: name, state, pid, restarts, log."""
+        return next(part for part in self.run_file()["parts"] if part["name"] == name)
+
+    def pid(self, name: str) -> int:
+        """The process of a part. Raises NotInTime while it has none."""
+        return until(f"{name} has a process", lambda: self.part(name)["pid"])
+
+    def kill(self, name: str) -> int:
+        """`kill -9` of a part's process; returns its pid."""
+        pid = self.pid(name)
+        os.kill(pid, signal.SIGKILL)
+        return pid
+
+    def hosts(self, worker: str = "worker-1") -> list[psutil.Process]:
+        """The engine hosts of a worker."""
+        family = psutil.Process(self.pid(worker)).children(recursive=True)
+        return [each for each in family if "weft_engine" in " ".join(each.cmdline())]
+
+    def processes(self) -> list[psutil.Process]:
+        """Every process on this machine that belongs to this mesh, whoever its parent is."""
+        found: list[psutil.Process] = []
+        mark = str(self.folder)
+        for process in psutil.process_iter():
+            try:
+                if process.pid != os.getpid() and (
+                    any(mark in word for word in process.cmdline())
+                    or any(mark in value for key, value in process.environ().items() if key.startswith("WEFT"))
+                ):
+                    found.append(process)
+            except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+                continue
+        return found
+
+    def status(self) -> dict[str, Any]:
+        """`GET /api/status`."""
+        return self._get("/api/status")
+
+    def replicas(self) -> list[dict[str, Any]]:
+        return self.status()["replicas"]
+
+    def ready_replicas(self, model: str = "tiny") -> list[dict[str, Any]]:
+        return [r for r in self.replicas() if r["model_name"] == model and r["state"] == "ready"]
+
+    def events(self, after: int = 0) -> list[dict[str, Any]]:
+        """Every commit of the log behind a sequence, through the gateway's pages."""
+        return list(self._pages(after))
+
+    def facts(self, kind: str, type_: str, after: int = 0) -> list[dict[str, Any]]:
+        """Commits of a kind that hold a fact of a type, each with that fact under `fact`."""
+        return [
+            {**event, "fact": fact}
+            for event in self.events(after)
+            if event["kind"] == kind
+            for fact in event["facts"]
+            if fact["type"] == type_
+        ]
+
+    def ask(self, question: str = "What is the capital of France?", model: str = "tiny", **fields: Any) -> str:
+        """The answer to one question. Raises httpx.HTTPStatusError where it is refused."""
+        response = self.chat(question, model, **fields)
+        response.raise_for_status()
+        return response.json()["choices"][0]["message"]["content"]
+
+    def chat(self, question: str, model: str = "tiny", **fields: Any) -> httpx.Response:
+        """One chat request, greedy unless told otherwise."""
+        body = {"model": model, "temperature": 0, "messages": [{"role": "user", "content": question}], **fields}
+        return self.http.post(f"{self.url}/v1/chat/completions", json=body)
+
+    def weft(self, *words: str, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
+        """Run the command line against this mesh."""
+        return subprocess.run(
+            [*_WEFT, *words],
+            env={**self._environment(), "WEFT_STATE": str(self.state)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout,
+            stdin=subprocess.DEVNULL,
+        )
+
+    def deploy(self, name: str, spec: Mapping[str, Any], **headers: str) -> httpx.Response:
+        """`POST /api/models`."""
+        return self.http.post(f"{self.url}/api/models", json={"name": name, "spec": dict(spec)}, headers=headers)
+
+    def logs(self) -> str:
+        """The last lines of every log, for a failed story."""
+        texts: list[str] = []
+        for path in sorted((self.state / "logs").glob("*.log")):
+            texts.append(f"--- {path.name}\n" + "\n".join(path.read_text(errors="replace").splitlines()[-8:]))
+        return "\n".join(texts)
+
+    def _get(self, path: str) -> dict[str, Any]:
+        response = self.http.get(f"{self.url}{path}")
+        response.raise_for_status()
+        return response.json()
+
+    def _pages(self, after: int) -> Iterator[dict[str, Any]]:
+        while events := self._get(f"/api/events?after={after}&limit=1000")["events"]:
+            yield from events
+            after = events[-1]["sequence"]
+
+    def _worker_option(self) -> list[str]:
+        return ["--workers", str(self.workers)]
+
+    def _port(self) -> str:
+        ports = self.state / "ports.json"
+        if ports.exists():
+            return str(json.loads(ports.read_text())["gateway"])
+        from weft_servers import port
+
+        return str(port.choose()[0])
+
+    def _environment(self) -> dict[str, str]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("WEFT_")}
+        return kept | self._settings
+
+
+_WEFT = (sys.executable, "-m", "weft_cli")
