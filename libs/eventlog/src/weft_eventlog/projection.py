@@ -147,9 +147,8 @@ class Projection:
             commit = tail.recorded(message)
             if commit is not None:
                 commits.append(commit)
-        readable = [kept for commit in commits if (kept := self._readable(commit)) is not None]
-        if readable:
-            outcome = self._fold(readable)
+        if commits:
+            outcome = self._fold([self._readable(commit) for commit in commits])
             if inspect.isawaitable(outcome):
                 await outcome
         last = tail.stream_sequence(messages[-1])
@@ -162,8 +161,8 @@ class Projection:
                 self.caught_up.set()
             self._progress.notify_all()
 
-    def _readable(self, commit: Recorded) -> Recorded | None:
-        """The commit with the facts that a fold may see; None if none is left."""
+    def _readable(self, commit: Recorded) -> Recorded:
+        """The commit with the facts that a fold may see. None may be left: the aggregate has moved all the same."""
         if not any(isinstance(fact, _SPECIAL) for fact in commit.facts):
             return commit
         kept: list[Any] = []
@@ -178,7 +177,6 @@ class Projection:
                         sequence=commit.sequence,
                         why=why,
                     )
-                    return None
                 case Unknown(skippable=True):
                     pass
                 case Unknown(type=type_, v=version):
@@ -190,7 +188,7 @@ class Projection:
                     self._void(commit.aggregate, sequence)
                 case _:
                     kept.append(fact)
-        return replace(commit, facts=tuple(kept)) if kept else None
+        return replace(commit, facts=tuple(kept))
 
     def _void(self, aggregate: Aggregate, sequence: int) -> None:
         whys = self._suspects.get(aggregate)

@@ -217,9 +217,11 @@ class MeshUnderTest:
         return response.json()
 
     def _pages(self, after: int) -> Iterator[dict[str, Any]]:
-        while events := self._get(f"/api/events?after={after}&limit=1000")["events"]:
-            yield from events
-            after = events[-1]["sequence"]
+        place: int | None = after
+        while place is not None:
+            page = self._get(f"/api/events?after={place}&limit=1000")
+            yield from page["items"]
+            place = page["next"]
 
     def _worker_option(self) -> list[str]:
         return ["--workers", str(self.workers)]

@@ -1,0 +1,39 @@
+"""What a revision asks of a node: everything that filters, fit and scorers look at."""
+
+from dataclasses import dataclass
+
+from weft_contracts.digest import source_key
+from weft_contracts.facts.values import ModelSpec
+from weft_contracts.ids import ModelId
+
+from weft_placement.claim import ClaimUnknown, Need, need_of
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """One revision of a model, as placement sees it."""
+
+    model: ModelId
+    revision: int
+    spec: ModelSpec
+    source: str
+    """The key under which nodes answered about its file."""
+    need: Need
+    slots: int
+    """Replicas on one node at most, by policy."""
+    devices: int | None = None
+    """How many devices a replica must span; None: as few as hold it."""
+
+
+def demand_of(model: ModelId, revision: int, spec: ModelSpec, slots: int) -> Demand:
+    """Raises ClaimUnknown where the spec does not say enough to compute a claim."""
+    return Demand(model, revision, spec, source_key(spec), need_of(spec), slots, _devices(spec))
+
+
+def _devices(spec: ModelSpec) -> int | None:
+    given = spec.engine_args.get("tensor_parallel_size")
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise ClaimUnknown(f"engine_args.tensor_parallel_size is {given!r}: want a whole number above 0")
+    return given

@@ -1,0 +1,203 @@
+"""Why here, and why not there: every node's answer about one replica, computed again."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from weft_contracts.commit import Recorded
+from weft_contracts.facts.replica import Placed, Unplaceable
+from weft_contracts.facts.values import Receipt
+from weft_contracts.ids import NodeId, ReplicaId
+from weft_contracts.subjects import replica as replica_aggregate
+
+from weft_placement.board import Board
+from weft_placement.claim import ClaimUnknown
+from weft_placement.decide import demand_for
+from weft_placement.filters.avoid import avoided
+from weft_placement.fit import LADDER
+from weft_placement.fleet import Fleet, ReplicaView
+from weft_placement.outlook import Outlook
+from weft_placement.policy import BadPolicy, Policy, parse_policy
+from weft_placement.verdict import Offer, Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAnswer:
+    """One node's answer."""
+
+    node: NodeId
+    name: str
+    refusal: str | None
+    """Why not, said of the node; None where it could take the replica."""
+    rung: str = ""
+    devices: tuple[int, ...] = ()
+    score: float = 0.0
+    scores: Mapping[str, float] | None = None
+    chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One replica's placement with every node's answer, the best first."""
+
+    replica: ReplicaId
+    model_name: str
+    position: int
+    """The log position at which it was computed."""
+    policy: str
+    outcome: str
+    """One sentence."""
+    answers: tuple[NodeAnswer, ...]
+    receipt: Receipt | None
+    """Of the decision in the log; None where none was made yet."""
+
+
+class NotInTheLog(LookupError):
+    """The log knows no such replica."""
+
+
+def explain(fleet: Fleet, replica_id: ReplicaId, policy: Policy | None = None) -> Explanation:
+    """Every node's answer at the fleet's position, as if the replica itself held nothing.
+
+    Without a policy, the one that the replica's own receipt names. Raises NotInTheLog.
+    """
+    return _explain(fleet, Outlook(fleet), _known(fleet, replica_id), policy)
+
+
+def explain_decision(commits: Iterable[Recorded], replica_id: ReplicaId) -> Explanation:
+    """Every node's answer as the scheduler saw it when it last decided about the replica.
+
+    `commits` is the log from its beginning. Placements of the same batch that came before are
+    counted. Raises NotInTheLog.
+    """
+    log = list(commits)
+    decision = _last_decision(log, replica_id)
+    if decision is None:
+        return explain(_folded(log), replica_id)
+    fact, sequence = decision
+    fleet = _folded(commit for commit in log if commit.sequence <= fact.receipt.position)
+    outlook = Outlook(fleet)
+    for commit in log:
+        if fact.receipt.position < commit.sequence < sequence:
+            _count_batch_mate(outlook, commit, fact.receipt)
+    return _explain(fleet, outlook, _known(fleet, replica_id), None, fact)
+
+
+def _explain(
+    fleet: Fleet,
+    outlook: Outlook,
+    replica: ReplicaView,
+    policy: Policy | None,
+    decision: Placed | Unplaceable | None = None,
+) -> Explanation:
+    decision = decision or replica.placed or replica.unplaceable
+    receipt = decision.receipt if decision is not None else None
+    policy = policy or _policy_of(receipt)
+    members = decision.members if isinstance(decision, Placed) else ()
+    chosen = frozenset(member.node for member in members)
+    answers: tuple[NodeAnswer, ...] = ()
+    problem = ""
+    try:
+        board = Board(demand_for(fleet, replica, policy), policy)
+    except ClaimUnknown as error:
+        problem = str(error)
+    else:
+        outlook.lift(replica)
+        board.sync(outlook)
+        answers = _answers(fleet, board, replica, chosen)
+    return Explanation(
+        replica=replica.id,
+        model_name=fleet.models[replica.model].name,
+        position=fleet.position,
+        policy=policy.text,
+        outcome=problem or _outcome(fleet, decision, answers),
+        answers=answers,
+        receipt=receipt,
+    )
+
+
+def _answers(fleet: Fleet, board: Board, replica: ReplicaView, chosen: frozenset[NodeId]) -> tuple[NodeAnswer, ...]:
+    avoid = avoided(replica.avoid)
+    offers: list[tuple[tuple[int, float, int, NodeId], NodeAnswer]] = []
+    refusals: list[tuple[int, str, NodeAnswer]] = []
+    for id, node in fleet.nodes.items():
+        verdict = board.verdict(id)
+        no = avoid.get(id)
+        match verdict:
+            case None:
+                continue
+            case Offer() if no is None:
+                answer = NodeAnswer(
+                    node=id,
+                    name=node.name,
+                    refusal=None,
+                    rung=LADDER[verdict.rung][0],
+                    devices=tuple(device.index for device in verdict.devices),
+                    score=verdict.score,
+                    scores=verdict.scores,
+                    chosen=id in chosen,
+                )
+                offers.append((verdict.rank, answer))
+            case Offer():
+                refusals.append((0, id, NodeAnswer(id, node.name, no, chosen=id in chosen)))
+            case Refusal(stage=stage, reason=reason):
+                answer = NodeAnswer(id, node.name, no or reason, chosen=id in chosen)
+                refusals.append((0 if no else -stage, id, answer))
+    ordered = [answer for _, answer in sorted(offers, key=lambda pair: pair[0])]
+    return (*ordered, *(answer for _, _, answer in sorted(refusals, key=lambda item: item[:2])))
+
+
+def _outcome(fleet: Fleet, decision: Placed | Unplaceable | None, answers: tuple[NodeAnswer, ...]) -> str:
+    match decision:
+        case Placed(members=members):
+            names = [fleet.nodes[m.node].name if m.node in fleet.nodes else m.node for m in members]
+            return f"placed on {' and '.join(names)}"
+        case Unplaceable(reason=reason):
+            return reason
+        case None:
+            takers = sum(answer.refusal is None for answer in answers)
+            return f"not decided yet; {takers} of {len(answers)} nodes could take it"
+
+
+def _policy_of(receipt: Receipt | None) -> Policy:
+    try:
+        return Policy() if receipt is None else parse_policy(receipt.policy)
+    except BadPolicy:
+        return Policy()
+
+
+def _known(fleet: Fleet, id: ReplicaId) -> ReplicaView:
+    view = fleet.replicas.get(id)
+    if view is None:
+        raise NotInTheLog(f"the log knows no replica {id}")
+    return view
+
+
+def _folded(commits: Iterable[Recorded]) -> Fleet:
+    fleet = Fleet()
+    for commit in commits:
+        fleet.apply(commit)
+    return fleet
+
+
+def _last_decision(log: list[Recorded], id: ReplicaId) -> tuple[Placed | Unplaceable, int] | None:
+    for commit in reversed(log):
+        if commit.aggregate == replica_aggregate(id):
+            for fact in commit.facts:
+                if isinstance(fact, Placed | Unplaceable):
+                    return fact, commit.sequence
+    return None
+
+
+def _count_batch_mate(outlook: Outlook, commit: Recorded, receipt: Receipt) -> None:
+    """Count a placement that the same round had made before this one."""
+    if commit.aggregate.kind != "replica":
+        return
+    for fact in commit.facts:
+        if isinstance(fact, Placed) and _same_round(fact.receipt, receipt):
+            mate = outlook.fleet.replicas.get(ReplicaId(commit.aggregate.key))
+            if mate is not None:
+                outlook.plan(mate, fact.members, commit.cause)
+
+
+def _same_round(one: Receipt, other: Receipt) -> bool:
+    return (one.position, one.seed, one.decided_at) == (other.position, other.seed, other.decided_at)

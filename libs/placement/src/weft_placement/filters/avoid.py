@@ -1,0 +1,13 @@
+"""An earlier replica failed there."""
+
+from collections.abc import Iterable, Mapping
+
+REASON = "is avoided: an earlier replica failed there"
+
+
+def avoided(avoid: Iterable[str]) -> Mapping[str, str]:
+    """The nodes that a replica was told to avoid, each with its reason.
+
+    The one filter that asks the replica and not its revision, so it is laid over the others' verdicts.
+    """
+    return dict.fromkeys(avoid, REASON)

@@ -1,0 +1,18 @@
+"""The engine, and a device that it can use."""
+
+from weft_placement.demand import Demand
+from weft_placement.fleet import Held, NodeView
+from weft_placement.room import vendors_for
+
+
+def backend(node: NodeView, held: Held, demand: Demand) -> str | None:
+    """Refuse a node without an installed backend of the engine for one of its devices."""
+    if node.hardware is None:
+        return "has not reported its hardware"
+    engine = demand.spec.engine
+    vendors = vendors_for(node, engine)
+    if not vendors:
+        return f"has no {engine} backend"
+    if not any(device.vendor in vendors for device in node.hardware.devices):
+        return f"has no device that its {engine} backend can use"
+    return None

@@ -1,0 +1,31 @@
+"""The first rung: the whole replica on one device, an accelerator or the processor."""
+
+from weft_placement.demand import Demand
+from weft_placement.fit.option import Miss, Option, gib, in_order, option_of
+from weft_placement.room import Room
+
+NAME = "one device"
+
+
+def fit(rooms: list[Room], demand: Demand) -> Option | Miss:
+    """The device that the strategy likes best among those that hold the replica."""
+    if demand.devices is not None and demand.devices > 1:
+        return Miss(f"must span {demand.devices} devices", applies=False)
+    fitting: list[tuple[Room, int]] = []
+    most, needed = 0, 0
+    for room in rooms:
+        each = demand.need.on_each(room.vendor, 1)
+        claim = demand.need.claim(room.total, room.free, each)
+        if claim is not None:
+            fitting.append((room, claim))
+        else:
+            most, needed = max(most, room.free), max(needed, each)
+    if fitting:
+        return option_of(in_order(demand, fitting)[:1])
+    return Miss(f"has no device with {gib(needed)} free{share(demand)}", most)
+
+
+def share(demand: Demand) -> str:
+    """What a fixed share of the device adds to the condition."""
+    fraction = demand.need.fraction
+    return "" if fraction is None else f" within {fraction:.0%} of it"

@@ -1,0 +1,181 @@
+"""A node as its events and its machine's events tell it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, assert_never
+
+from weft_contracts.facts.machine import (
+    FileFound,
+    FileMissing,
+    MachineFact,
+    PressureChanged,
+    Reported,
+)
+from weft_contracts.facts.node import (
+    Approved,
+    Assigned,
+    Cordoned,
+    Drained,
+    Draining,
+    Healthy,
+    Joined,
+    Labelled,
+    NodeFact,
+    Rejoined,
+    Removed,
+    Resumed,
+    Unassigned,
+    Uncordoned,
+    Unhealthy,
+    WentOffline,
+)
+from weft_contracts.facts.values import Addresses, Backend, Hardware
+from weft_contracts.ids import NodeId
+
+from weft_placement.fleet.changed import changed
+
+Presence = Literal["pending", "joined", "healthy", "unhealthy", "offline"]
+"""`joined`: approved, and its lease was never heard."""
+NodeState = Literal["pending", "healthy", "unhealthy", "offline", "draining", "drained", "cordoned", "removed"]
+
+
+@dataclass(frozen=True)
+class NodeView:
+    """One node. What runs on it, and what that claims, is in `Held`."""
+
+    id: NodeId
+    name: str
+    public_key: str
+    addresses: Addresses
+    own_labels: Mapping[str, str]
+    """What it says of itself."""
+    labels: Mapping[str, str]
+    """Its own, and over them what an admin set or took away."""
+    set_labels: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
+    sequence: int = 0
+    """Of the node aggregate's last commit: what a guard expects."""
+    approved: bool = False
+    presence: Presence = "pending"
+    draining: bool = False
+    drained: bool = False
+    drain: Draining | None = None
+    """Why it drains and how long that may take; None while it doesn't."""
+    cordoned: bool = False
+    removed: bool = False
+    hardware: Hardware | None = None
+    """None: not reported yet."""
+    backends: tuple[Backend, ...] = ()
+    builtins: tuple[str, ...] = ()
+    agent_version: str = ""
+    files: Mapping[str, FileFound | FileMissing] = field(default_factory=dict[str, FileFound | FileMissing])
+    """The last answer for each source key (`digest.source_key`)."""
+    pressure: Mapping[int, int] = field(default_factory=dict[int, int])
+    """Bytes that others than our replicas use, by device."""
+
+    @property
+    def takes_replicas(self) -> bool:
+        """Whether a new replica may go here at all."""
+        return self.approved and self.presence == "healthy" and not (self.draining or self.cordoned or self.removed)
+
+    @property
+    def gone(self) -> bool:
+        """Whether what ran here must be taken for lost."""
+        return self.removed or self.presence == "offline"
+
+    @property
+    def state(self) -> NodeState:
+        """The one word that people see."""
+        if self.removed:
+            return "removed"
+        match self.presence:
+            case "pending" | "joined":
+                return "pending"
+            case "offline":
+                return "offline"
+            case "healthy" | "unhealthy":
+                if self.drained:
+                    return "drained"
+                if self.draining:
+                    return "draining"
+                if self.cordoned and self.presence == "healthy":
+                    return "cordoned"
+                return self.presence
+
+
+def _merged(own: Mapping[str, str], set_labels: Mapping[str, str | None]) -> dict[str, str]:
+    merged = {key: value for key, value in own.items() if key not in set_labels}
+    merged.update({key: value for key, value in set_labels.items() if value is not None})
+    return merged
+
+
+def _with_presence(view: NodeView, presence: Presence) -> NodeView:
+    """Presence is only counted of an approved node: pending never turns healthy by itself."""
+    return changed(view, presence=presence) if view.approved else view
+
+
+def evolve_node(id: NodeId, view: NodeView | None, fact: NodeFact) -> NodeView | None:
+    """The node after one of its own facts. Nothing before `joined` makes a node."""
+    if isinstance(fact, Joined):
+        return NodeView(
+            id=id,
+            name=fact.name,
+            public_key=fact.public_key,
+            addresses=fact.addresses,
+            own_labels=fact.labels,
+            labels=fact.labels,
+        )
+    if view is None:
+        return None
+    match fact:
+        case Rejoined(addresses=addresses, labels=own):
+            labels = _merged(own, view.set_labels)
+            return changed(view, addresses=addresses, own_labels=own, labels=labels)
+        case Approved():
+            presence = "joined" if view.presence == "pending" else view.presence
+            return changed(view, approved=True, presence=presence)
+        case Labelled(labels=labels):
+            set_labels = {**view.set_labels, **labels}
+            return changed(view, set_labels=set_labels, labels=_merged(view.own_labels, set_labels))
+        case Healthy():
+            return _with_presence(view, "healthy")
+        case Unhealthy():
+            return _with_presence(view, "unhealthy")
+        case WentOffline():
+            return _with_presence(view, "offline")
+        case Draining():
+            return changed(view, draining=True, drained=False, drain=fact)
+        case Drained():
+            return changed(view, drained=True)
+        case Resumed():
+            return changed(view, draining=False, drained=False, drain=None)
+        case Cordoned():
+            return changed(view, cordoned=True)
+        case Uncordoned():
+            return changed(view, cordoned=False)
+        case Removed():
+            return changed(view, removed=True)
+        case Assigned() | Unassigned():
+            return view
+        case _:
+            assert_never(fact)
+
+
+def evolve_machine(view: NodeView, fact: MachineFact) -> NodeView:
+    """The node after what its agent found out."""
+    match fact:
+        case Reported():
+            devices = {device.index for device in fact.hardware.devices}
+            return changed(
+                view,
+                hardware=fact.hardware,
+                backends=fact.backends,
+                builtins=fact.builtins,
+                agent_version=fact.agent_version,
+                pressure={index: used for index, used in view.pressure.items() if index in devices},
+            )
+        case FileFound(source=source) | FileMissing(source=source):
+            return changed(view, files={**view.files, source: fact})
+        case PressureChanged(device=device, bytes=used):
+            return changed(view, pressure={**view.pressure, device: used})
+        case _:
+            assert_never(fact)

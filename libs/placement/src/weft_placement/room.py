@@ -1,0 +1,46 @@
+"""What is free on a node's devices: total − claims − reserved − pressure."""
+
+from typing import NamedTuple
+
+from weft_contracts.facts.values import Device, EngineName, Vendor
+
+from weft_placement.fleet import Held, NodeView
+
+RESERVED_SHARE = 0.1
+"""Of a processor's memory: the operating system, the agent and the services beside it."""
+RESERVED_BYTES = 256 << 20
+"""Of a processor's memory at least. Accelerators keep nothing back: their claims count the overhead."""
+
+
+class Room(NamedTuple):
+    """One device with what is free on it, in bytes."""
+
+    device: int
+    vendor: Vendor
+    total: int
+    free: int
+
+
+def reserved(device: Device) -> int:
+    """Bytes of a device that no replica may claim."""
+    return max(int(device.memory * RESERVED_SHARE), RESERVED_BYTES) if device.vendor == "cpu" else 0
+
+
+def vendors_for(node: NodeView, engine: EngineName) -> frozenset[Vendor]:
+    """The vendors of devices that the node's backends of this engine can use."""
+    return frozenset(v for backend in node.backends if backend.engine == engine for v in backend.vendors)
+
+
+def rooms(node: NodeView, held: Held, engine: EngineName) -> list[Room]:
+    """The node's devices that this engine can use, by index."""
+    if node.hardware is None:
+        return []
+    usable = vendors_for(node, engine)
+    claims, pressure = held.claims, node.pressure
+    found: list[Room] = []
+    for device in node.hardware.devices:
+        if device.vendor in usable:
+            index, total = device.index, device.memory
+            free = total - claims.get(index, 0) - reserved(device) - pressure.get(index, 0)
+            found.append(Room(index, device.vendor, total, max(free, 0)))
+    return found

@@ -1,0 +1,21 @@
+"""Nodes that have the files already."""
+
+from weft_contracts.facts.machine import FileFound
+from weft_contracts.facts.values import BuiltinSource, PathSource, SimulatedSource
+
+from weft_placement.demand import Demand
+from weft_placement.fit.option import Option
+from weft_placement.fleet import Held, NodeView
+
+
+def files_there(node: NodeView, held: Held, demand: Demand, option: Option) -> float:
+    """1 where nothing has to be fetched, else 0."""
+    if isinstance(node.files.get(demand.source), FileFound):
+        return 1.0
+    match demand.spec.source:
+        case SimulatedSource():
+            return 1.0
+        case BuiltinSource(name=name):
+            return 1.0 if name in node.builtins else 0.0
+        case PathSource():
+            return 0.0

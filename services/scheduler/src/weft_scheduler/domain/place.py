@@ -1,0 +1,165 @@
+"""Replicas that wait for a place get one, or are told why not."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from weft_contracts.commit import MAX_COMMIT_BYTES, Commit, Decision
+from weft_contracts.facts.node import Assigned
+from weft_contracts.facts.replica import Placed, Unplaceable
+from weft_contracts.ids import NodeId
+from weft_contracts.subjects import Aggregate, model, replica
+from weft_placement import Board, Circumstances, NoPlace, Outlook, Placement, choose
+from weft_placement.board import NoRoom
+from weft_placement.decide import few, no_place
+from weft_placement.filters.avoid import avoided
+from weft_placement.fleet import ReplicaView
+
+from weft_scheduler.domain.batch import Batch, guarded, size_of
+from weft_scheduler.domain.rules import Rules
+from weft_scheduler.domain.state import State
+from weft_scheduler.domain.waiting import Group, Revision
+
+_SUSPECT = "is set aside: one of its events can't be read"
+
+
+@dataclass(slots=True)
+class Round:
+    """One round of placements: later ones see the claims of the earlier ones."""
+
+    state: State
+    rules: Rules
+    given: Circumstances
+    suspects: Mapping[Aggregate, str]
+    batch: Batch
+    outlook: Outlook
+    unplaceable: list[Commit] = field(default_factory=list[Commit])
+    set_aside: Mapping[str, str] = field(default_factory=dict[str, str])
+    deferred: int = 0
+    """Placements on a node that another cause writes in this round."""
+
+    def run(self) -> None:
+        """Look at every revision that waits and that something may have changed for."""
+        self.set_aside = {a.key: _SUSPECT for a in self.suspects if a.kind == "node"}
+        for revision, group in self.state.waiting:
+            if self.full:
+                break
+            if not self._held_back(revision):
+                self._look(revision, group)
+
+    @property
+    def full(self) -> bool:
+        """Whether the rest must wait for the next round."""
+        return max(self.batch.replicas, len(self.unplaceable), self.deferred) >= self.rules.batch
+
+    def placed_and_told(self) -> list[Decision]:
+        """The round's decisions."""
+        placed = self.batch.decision("placed")
+        told = Decision(tuple(self.unplaceable), "unplaceable") if self.unplaceable else None
+        return [decision for decision in (placed, told) if decision is not None]
+
+    def _held_back(self, revision: Revision) -> bool:
+        """An unservable revision is not tried again until an admin says so."""
+        id, number = revision
+        view = self.state.fleet.models[id]
+        return model(id) in self.suspects or (view.unservable is not None and view.revision == number)
+
+    def _look(self, revision: Revision, group: Group) -> None:
+        sample = next(iter(group.replicas))
+        board = self.state.board(revision, sample, self.outlook)
+        changes = board.changes if isinstance(board, Board) else 0
+        if not group.due and changes == group.changes and self.given.now < group.look_at:
+            return
+        group.look_at = self.given.now + self.rules.look_again_s
+        rooms: dict[tuple[str, ...], NoRoom] = {}
+        settled, deferred = True, self.deferred
+        for id in tuple(group.replicas):
+            if self.full or self.deferred > deferred:
+                settled = False
+                break
+            if replica(id) not in self.suspects:
+                settled = self._settle(self.state.fleet.replicas[id], board, rooms) and settled
+        # What was decided is due until it is in the log: an append may lose.
+        group.due = not settled
+        group.changes = board.changes if isinstance(board, Board) else 0
+
+    def _settle(self, view: ReplicaView, board: Board | str, rooms: dict[tuple[str, ...], NoRoom]) -> bool:
+        """Place one replica or tell it why not. True if nothing had to be said."""
+        if isinstance(board, str):
+            return self._tell(view, NoRoom(board, {}))
+        room = rooms.get(view.avoid)
+        if room is not None:
+            return self._tell(view, room)
+        board.sync(self.outlook)
+        avoid = {**self.set_aside, **avoided(view.avoid)}
+        if next(board.offers(avoid), None) is None:
+            rooms[view.avoid] = board.no_room(avoid)
+            return self._tell(view, rooms[view.avoid])
+        match choose(self.state.fleet, view, board, self.given, self.set_aside):
+            case Placement() as placement:
+                return self._place(view, placement)
+            case NoPlace(reason=reason, receipt=receipt):
+                return self._tell(view, NoRoom(reason, receipt.refusals))
+
+    def _place(self, view: ReplicaView, placement: Placement) -> bool:
+        cause = view.cause
+        assigned = self._assigned(view, placement)
+        largest = max(size_of(fact) for fact in assigned.values())
+        if largest > MAX_COMMIT_BYTES - 2:
+            problem = f"its assignment takes {largest} bytes, {MAX_COMMIT_BYTES} are allowed: shorten the spec"
+            return self._tell(view, NoRoom(problem, {}))
+        if not self.batch.takes(cause, assigned):
+            self.deferred += 1
+            return False
+        placed = Placed(
+            model=view.model,
+            revision=view.revision,
+            epoch=view.epoch + 1,
+            members=placement.members,
+            receipt=placement.receipt,
+        )
+        self.batch.add(cause, assigned, guarded(replica(view.id), view.sequence, (placed,), cause))
+        self.outlook.plan(view, placement.members, cause)
+        return False
+
+    def _assigned(self, view: ReplicaView, placement: Placement) -> dict[NodeId, Assigned]:
+        digest, spec = self.state.fleet.spec_of(view)
+        fact = Assigned(
+            replica=view.id,
+            model=view.model,
+            model_name=self.state.fleet.models[view.model].name,
+            revision=view.revision,
+            digest=digest,
+            epoch=view.epoch + 1,
+            members=placement.members,
+            spec=spec,
+        )
+        return {member.node: fact for member in placement.members}
+
+    def _tell(self, view: ReplicaView, room: NoRoom) -> bool:
+        """Record why there is no place, unless the log says so already or said something lately."""
+        last = view.unplaceable
+        if last is not None:
+            same = last.reason == room.reason and last.receipt.refusals == few(room.refusals)
+            if same or self.given.now < last.receipt.decided_at + self.rules.look_again_s:
+                return True
+        told = no_place(self.state.fleet, view, self.given, room)
+        fact = Unplaceable(model=view.model, revision=view.revision, reason=told.reason, receipt=told.receipt)
+        self.unplaceable.append(guarded(replica(view.id), view.sequence, (fact,), view.cause))
+        return False
+
+
+def place(
+    state: State,
+    rules: Rules,
+    given: Circumstances,
+    suspects: Mapping[Aggregate, str],
+    taken: tuple[NodeId, ...],
+) -> list[Decision]:
+    """One round: at most one batch of placements, and one of replicas that found no place.
+
+    Nodes that are `taken` are written by another decision of this round and wait for the next.
+    """
+    fleet = state.fleet
+    this = Round(state, rules, given, suspects, Batch(fleet, taken), Outlook(fleet))
+    this.run()
+    return this.placed_and_told()

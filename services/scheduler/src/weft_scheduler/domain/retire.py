@@ -1,0 +1,46 @@
+"""Replicas that are no longer wanted leave their nodes."""
+
+from collections.abc import Container
+from itertools import islice
+
+from weft_contracts.facts.node import Unassigned
+from weft_contracts.ids import NodeId
+from weft_contracts.subjects import Aggregate, node
+from weft_placement.fleet import Fleet, ReplicaView
+
+from weft_scheduler.domain.batch import Batch
+from weft_scheduler.domain.rules import Rules
+
+_LOOKED_AT = 1024
+"""Leaving replicas that one round looks at."""
+
+
+def retire(fleet: Fleet, rules: Rules, suspects: Container[Aggregate]) -> Batch:
+    """`unassigned` on each node that still runs a replica that was retired or evicted."""
+    batch = Batch(fleet)
+    for id in islice(fleet.leaving, _LOOKED_AT):
+        if batch.replicas >= rules.batch:
+            break
+        replica = fleet.replicas[id]
+        cause = replica.retire_cause or replica.cause
+        facts = {
+            member.node: _unassigned(fleet, replica, member.node, rules)
+            for member in replica.members
+            if _runs_on(fleet, replica, member.node)
+        }
+        if any(node(id) in suspects for id in facts) or not batch.takes(cause, facts):
+            continue
+        batch.add(cause, facts)
+    return batch
+
+
+def _runs_on(fleet: Fleet, replica: ReplicaView, id: NodeId) -> bool:
+    assignment = fleet.assignment(id, replica.id)
+    return assignment is not None and not assignment.retiring
+
+
+def _unassigned(fleet: Fleet, replica: ReplicaView, id: NodeId, rules: Rules) -> Unassigned:
+    drain = fleet.nodes[id].drain
+    deadline = rules.retire_deadline_s if drain is None else drain.deadline_s
+    why = replica.retire_why or ("made room" if replica.evicted else "not wanted")
+    return Unassigned(replica=replica.id, deadline_s=deadline, why=why)

@@ -1,0 +1,76 @@
+"""Replicas that wait for a place, by revision: one look at a revision's board answers for all of them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from weft_contracts.commit import Recorded
+from weft_contracts.facts.model import Scaled
+from weft_contracts.ids import ModelId, ReplicaId
+from weft_placement.fleet import Fleet
+
+Revision = tuple[ModelId, int]
+
+
+@dataclass(slots=True)
+class Group:
+    """The waiting replicas of one revision, oldest first."""
+
+    replicas: dict[ReplicaId, None] = field(default_factory=dict[ReplicaId, None])
+    due: bool = True
+    """Someone must look, whether or not a node changed."""
+    changes: int = -1
+    """The board's count of changes at the last look."""
+    look_at: float = 0.0
+    """When to look again at the latest, in seconds since the epoch."""
+
+
+class Waiting:
+    """Follows the fleet's `waiting`, commit by commit."""
+
+    def __init__(self) -> None:
+        self._groups: dict[Revision, Group] = {}
+        self._revision_of: dict[ReplicaId, Revision] = {}
+
+    def __len__(self) -> int:
+        return len(self._revision_of)
+
+    def __iter__(self) -> Iterator[tuple[Revision, Group]]:
+        """The group that has waited longest comes first."""
+        return iter(tuple(self._groups.items()))
+
+    def follow(self, fleet: Fleet, recorded: Recorded) -> None:
+        """Take up what a commit, already folded into the fleet, changed."""
+        match recorded.aggregate.kind:
+            case "replica":
+                self._file(fleet, ReplicaId(recorded.aggregate.key))
+            case "model":
+                for fact in recorded.facts:
+                    if isinstance(fact, Scaled):
+                        for id in (*fact.add, *fact.retire):
+                            self._file(fleet, id)
+                self._wake(fleet, ModelId(recorded.aggregate.key))
+            case _:
+                pass
+
+    def _file(self, fleet: Fleet, id: ReplicaId) -> None:
+        if id in fleet.waiting and id not in self._revision_of:
+            view = fleet.replicas[id]
+            key = (view.model, view.revision)
+            self._revision_of[id] = key
+            group = self._groups.setdefault(key, Group())
+            group.replicas[id] = None
+            group.due = True
+        elif id not in fleet.waiting and id in self._revision_of:
+            key = self._revision_of.pop(id)
+            group = self._groups[key]
+            del group.replicas[id]
+            if not group.replicas:
+                del self._groups[key]
+
+    def _wake(self, fleet: Fleet, model: ModelId) -> None:
+        """What the model says of itself may let its replicas go, or hold them."""
+        for key, group in tuple(self._groups.items()):
+            if key[0] == model:
+                group.due = True
+                for id in tuple(group.replicas):
+                    self._file(fleet, id)

@@ -1,0 +1,21 @@
+"""Meshes for stories: one that stories share and leave as it is, and new ones for those that break things."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from weft_testing.story import MeshUnderTest
+
+
+@pytest.fixture(scope="session")
+def calm_mesh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeshUnderTest]:
+    """A running mesh with the built-in model. Stories that use it change nothing that others see."""
+    with MeshUnderTest(tmp_path_factory.mktemp("calm")) as mesh:
+        yield mesh
+
+
+@pytest.fixture
+def mesh(tmp_path: Path) -> Iterator[MeshUnderTest]:
+    """A running mesh of one worker, of the story's own."""
+    with MeshUnderTest(tmp_path) as mesh:
+        yield mesh

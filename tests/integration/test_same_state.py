@@ -1,0 +1,55 @@
+"""Everything stopped and started again on the same state; and nothing left behind when the launcher is killed."""
+
+from pathlib import Path
+
+import pytest
+from weft_testing.story import MeshUnderTest, until
+
+
+@pytest.mark.sabotage("retire-at-stop")
+def test_the_same_nodes_models_and_replicas_come_back(tmp_path: Path) -> None:
+    mesh = MeshUnderTest(tmp_path)
+    mesh.up()
+    try:
+        # given
+        mesh.deploy("sim", {"source": {"kind": "simulated"}, "engine": "simulated"}).raise_for_status()
+        until("it serves", lambda: mesh.ready_replicas("sim"), 60)
+        before = identities(mesh)
+        # when all is stopped in order
+        mesh.down()
+        # then nothing is left running
+        until("all processes are gone", lambda: not mesh.processes(), 20)
+        # and the next start brings the same back
+        mesh.up()
+        until("all replicas are ready", lambda: len(mesh.ready_replicas()) + len(mesh.ready_replicas("sim")) == 2, 60)
+        assert before == identities(mesh)
+        assert "Paris" in mesh.ask()
+    finally:
+        mesh.down()
+
+
+def identities(mesh: MeshUnderTest) -> dict[str, set[str]]:
+    status = mesh.status()
+    return {kind: {each["id"] for each in status[kind]} for kind in ("nodes", "models", "replicas")}
+
+
+@pytest.mark.sabotage("no-lifeline")
+def test_a_killed_launcher_leaves_nothing_running_and_the_next_one_starts(tmp_path: Path) -> None:
+    mesh = MeshUnderTest(tmp_path)
+    mesh.up()
+    try:
+        assert len(mesh.processes()) > 8
+        mesh.kill_launcher()
+        until("all processes are gone", lambda: not mesh.processes(), 60)
+        mesh.up()
+        assert "Paris" in mesh.ask()
+    finally:
+        mesh.down()
+
+
+@pytest.mark.sabotage("no-state-lock")
+def test_a_second_launcher_on_the_same_state_is_told_who_holds_it(calm_mesh: MeshUnderTest) -> None:
+    second = calm_mesh.weft("up", "--state", str(calm_mesh.state))
+    assert 0 != second.returncode
+    assert str(calm_mesh.state) in second.stdout + second.stderr
+    assert "in use" in second.stdout + second.stderr
