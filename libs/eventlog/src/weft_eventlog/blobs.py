@@ -1,12 +1,16 @@
 """The object store `blobs`: verified files, by the name that their content gives them."""
 
+import asyncio
+
 from nats.aio.client import Client
 from nats.js.errors import ObjectNotFoundError
 from weft_contracts.topology import BLOBS
 
-from weft_eventlog.errors import unavailable
+from weft_eventlog.errors import LogUnavailable, unavailable
 
 _TIMEOUT = 10.0
+_WHOLE = 30.0
+"""Seconds for all chunks of a blob: the client itself would wait for a missing one for ever."""
 
 
 async def put(client: Client, name: str, data: bytes) -> None:
@@ -21,9 +25,12 @@ async def get(client: Client, name: str) -> bytes:
     with unavailable(f"the blob {name} can't be read"):
         store = await client.jetstream(timeout=_TIMEOUT).object_store(BLOBS.name)
         try:
-            return (await store.get(name)).data or b""
+            async with asyncio.timeout(_WHOLE):
+                return (await store.get(name)).data or b""
         except ObjectNotFoundError:
             raise KeyError(name) from None
+        except TimeoutError:
+            raise LogUnavailable(f"the blob {name} did not come whole within {_WHOLE:.0f} s") from None
 
 
 async def has(client: Client, name: str) -> bool:

@@ -8,7 +8,6 @@ from typing import Any
 
 from nats.aio.client import Client
 
-
 _SPACE = " \t\n\r\x0b\x0c"
 
 

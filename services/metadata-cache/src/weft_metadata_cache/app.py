@@ -1,0 +1,40 @@
+"""The metadata-cache, put together."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from weft_contracts.commit import Recorded
+from weft_eventlog import Projection, blobs
+from weft_runtime.service import Runtime
+
+from weft_metadata_cache.domain.wanted import Limits, State
+from weft_metadata_cache.inbound.collecting import Collector
+from weft_metadata_cache.outbound.fetch import Fetcher
+from weft_metadata_cache.outbound.store import Store
+from weft_metadata_cache.settings import MetadataCacheSettings
+
+
+async def start(runtime: Runtime) -> None:
+    """Fold the log, and collect while this instance leads."""
+    settings = runtime.settings
+    assert isinstance(settings, MetadataCacheSettings)
+    state = State()
+
+    def fold(commits: Sequence[Recorded]) -> None:
+        for commit in commits:
+            state.apply(commit)
+
+    projection = Projection(runtime.log, name="metadata-cache", fold=fold)
+    leadership = await runtime.leadership()
+    collector = Collector(
+        runtime.log,
+        projection,
+        state,
+        Store(partial(blobs.get, runtime.client), partial(blobs.put, runtime.client)),
+        Fetcher(timeout=settings.metadata_timeout),
+        leads=lambda: leadership.held,
+        limits=Limits(settings.metadata_most_bytes, settings.metadata_tries, settings.metadata_pause),
+        health=runtime.health,
+    )
+    runtime.follow(projection)
+    runtime.spawn("collecting", collector.run())

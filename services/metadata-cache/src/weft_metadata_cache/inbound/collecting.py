@@ -1,0 +1,107 @@
+"""Follows the log: what ready replicas offer and nobody has verified yet is fetched, kept and said."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+from weft_contracts import subjects
+from weft_contracts.commit import Commit, Guard
+from weft_contracts.facts.artifact import Refused, Verified
+from weft_contracts.ids import ArtifactId
+from weft_eventlog import Conflict, EventLog, LogUnavailable, Projection
+from weft_runtime.health import Health
+from weft_runtime.logs import get_logger
+
+from weft_metadata_cache.domain.wanted import Limits, State, Want, wanted
+from weft_metadata_cache.outbound.fetch import Fetcher, NotServed, Unreachable
+from weft_metadata_cache.outbound.store import Store
+
+AT_ONCE = 4
+"""Files that are fetched side by side."""
+TICK = 1.0
+_AWAY = 5.0
+"""Seconds until a file is tried again when the log or the store was away."""
+_log: Any = get_logger("weft.collecting")
+
+
+class Collector:
+    """One loop over what is wanted; each file has at most one task. Run `run` as a root task."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        projection: Projection,
+        state: State,
+        store: Store,
+        fetcher: Fetcher,
+        leads: Callable[[], bool],
+        limits: Limits,
+        health: Health,
+    ) -> None:
+        self._log = log
+        self._projection = projection
+        self._state = state
+        self._store = store
+        self._fetcher = fetcher
+        self._leads = leads
+        self._limits = limits
+        self._health = health
+        self._busy: set[ArtifactId] = set()
+
+    async def run(self) -> None:
+        """Collect for ever. Ends by cancellation, and then nothing half-fetched is left."""
+        await self._projection.caught_up.wait()
+        async with self._fetcher, asyncio.TaskGroup() as tasks:
+            while True:
+                self._report()
+                if self._leads() and self._projection.halted is None:
+                    self._start(tasks)
+                await self._projection.moved(TICK)
+
+    def _report(self) -> None:
+        """Say through health what keeps this service from collecting."""
+        self._health.set("projection", self._projection.halted)
+        suspects = sorted(self._projection.suspects.items())
+        self._health.set("suspect", "; ".join(f"{aggregate}: {why}" for aggregate, why in suspects) or None)
+
+    def _start(self, tasks: asyncio.TaskGroup) -> None:
+        for want in wanted(self._state, time.time(), self._limits):
+            if len(self._busy) == AT_ONCE:
+                return
+            if want.id not in self._busy and subjects.artifact(want.id) not in self._projection.suspects:
+                self._busy.add(want.id)
+                tasks.create_task(self._collect(want))
+
+    async def _collect(self, want: Want) -> None:
+        """One try at one file. It stays busy until its outcome is folded."""
+        try:
+            outcome = await self._outcome(want)
+            aggregate = subjects.artifact(want.id)
+            commit = Commit(aggregate, (outcome,), Guard(aggregate, want.sequence), want.cause)
+            (sequence,) = await self._log.append(commit)
+            _log.info("metadata file", file=want.file.name, model=want.model, node=want.node, outcome=outcome.type)
+            await self._projection.wait_for(sequence, timeout=10.0)
+        except Conflict as conflict:
+            _log.info("lost to another instance", conflict=str(conflict))
+            await asyncio.sleep(TICK)
+        except (LogUnavailable, TimeoutError) as error:
+            _log.warning("can't say what was fetched", file=want.file.name, error=str(error))
+            await asyncio.sleep(_AWAY)
+        finally:
+            self._busy.discard(want.id)
+
+    async def _outcome(self, want: Want) -> Verified | Refused:
+        if want.fault is not None:
+            return _refused(want, want.fault)
+        if not await self._store.holds(want.file):
+            try:
+                data = await self._fetcher.whole(want)
+            except (NotServed, Unreachable) as error:
+                return _refused(want, str(error))
+            await self._store.keep(want.file, data)
+        return Verified(model=want.model, revision=want.revision, file=want.file)
+
+
+def _refused(want: Want, reason: str) -> Refused:
+    return Refused(model=want.model, revision=want.revision, file=want.file, node=want.node, reason=reason)

@@ -1,0 +1,27 @@
+"""Which nodes could run a model, whatever else runs there now and however they are just then."""
+
+from weft_contracts.ids import NodeId
+from weft_placement.claim import ClaimUnknown
+from weft_placement.demand import Demand, demand_of
+from weft_placement.filters.approved import approved
+from weft_placement.filters.backend import backend
+from weft_placement.filters.files import files
+from weft_placement.filters.labels import labels
+from weft_placement.fleet import Fleet, ModelView
+
+_LASTING = (labels, approved, backend, files)
+"""The filters that no other replica and no drain changes."""
+
+
+def eligible(fleet: Fleet, model: ModelView) -> set[NodeId]:
+    """Nodes of the mesh that bear the wanted labels, have the engine and hold the files."""
+    try:
+        demand = demand_of(model.id, model.revision, model.spec, slots=1)
+    except ClaimUnknown:
+        return set()
+    return {id for id, node in fleet.nodes.items() if not node.gone and _passes(fleet, id, demand)}
+
+
+def _passes(fleet: Fleet, id: NodeId, demand: Demand) -> bool:
+    node, held = fleet.nodes[id], fleet.held(id)
+    return all(passes(node, held, demand) is None for passes in _LASTING)

@@ -1,0 +1,11 @@
+"""Sentences in facts: what others say may be of any length, and a commit may not."""
+
+LONGEST = 2000
+"""Characters of a sentence that goes into a fact."""
+QUOTED = 300
+"""Characters of what somebody else said, inside a sentence."""
+
+
+def short(text: str, most: int = LONGEST) -> str:
+    """The text, or its beginning and an ellipsis."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"

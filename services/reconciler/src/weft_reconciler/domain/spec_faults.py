@@ -1,0 +1,104 @@
+"""What can be wrong with a spec: by itself, or beside what the nodes have. Each fault is one sentence."""
+
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+from weft_contracts.facts.values import BuiltinSource, ModelSpec, PathSource, SimulatedSource
+from weft_placement.claim import ClaimUnknown, need_of
+
+LONGEST_NAME = 255
+LONGEST_PATH = 4096
+MOST_REPLICAS = 1000
+MOST_BYTES = 16 * 1024
+"""Of a spec, as JSON: it stands in every assignment, and a commit has its limit."""
+
+
+def fault_of_name(name: str) -> str | None:
+    """What is wrong with a model's name."""
+    if not name.strip():
+        return "the model has no name: give it one, for example Qwen/Qwen3-0.6B"
+    if len(name) > LONGEST_NAME:
+        return f"the model's name has {len(name)} characters, {LONGEST_NAME} are allowed"
+    if not name.isprintable():
+        return "the model's name holds characters that can't be printed: use letters, digits and signs"
+    return None
+
+
+def fault_of_spec(spec: ModelSpec) -> str | None:
+    """What is wrong with a spec whatever the nodes have."""
+    return _size(spec) or _source(spec) or _bounds(spec) or _selector(spec)
+
+
+def _size(spec: ModelSpec) -> str | None:
+    size = len(spec.model_dump_json())
+    if size > MOST_BYTES:
+        return f"the spec takes {size} bytes, {MOST_BYTES} are allowed: shorten engine_args or the selector"
+    return None
+
+
+def _source(spec: ModelSpec) -> str | None:
+    simulated = isinstance(spec.source, SimulatedSource)
+    if simulated != (spec.engine == "simulated"):
+        if simulated:
+            return (
+                f"engine {spec.engine} needs a file, and the source is simulated: "
+                "give a path or a built-in model, or choose the engine simulated"
+            )
+        return "the simulated engine takes no files: give the source simulated, or choose another engine"
+    if isinstance(spec.source, PathSource):
+        return _path(spec.source.path)
+    if isinstance(spec.source, BuiltinSource) and not spec.source.name:
+        return "the built-in model has no name: give the name of one that ships with Weft"
+    return None
+
+
+def _path(path: str) -> str | None:
+    if len(path) > LONGEST_PATH or not path.isprintable():
+        return f"the model's path is not one: it holds at most {LONGEST_PATH} printable characters"
+    if not PurePosixPath(path).is_absolute():
+        return f"the path {path!r} is relative, and every worker has its own folder: give it from the root on"
+    return None
+
+
+def _bounds(spec: ModelSpec) -> str | None:
+    least, most = spec.min_replicas, spec.max_replicas
+    if most and most < least:
+        return f"max_replicas {most} is below min_replicas {least}: raise it, or set it to 0 for no upper bound"
+    if max(least, most) > MOST_REPLICAS:
+        return f"{max(least, most)} replicas are more than the {MOST_REPLICAS} that one model may have"
+    return None
+
+
+def _selector(spec: ModelSpec) -> str | None:
+    for key, value in spec.selector.items():
+        if key in ("", "!"):
+            return "the selector has an empty label name: write key: value, or !key with an empty value"
+        if key.startswith("!") and value:
+            return f"the selector {key}: {value} can't be met: !key asks for absence and takes no value"
+    return None
+
+
+def fault_of_context(spec: ModelSpec) -> str | None:
+    """What is wrong with the context beside what the file's header says."""
+    most = spec.weights.context_tokens
+    if most and spec.context_tokens > most:
+        return f"context_tokens {spec.context_tokens} is more than the {most} that the model was made for"
+    return None
+
+
+def fault_of_claim(spec: ModelSpec) -> str | None:
+    """Why the memory that a spec with its weights takes can't be computed."""
+    try:
+        need_of(spec)
+    except ClaimUnknown as unknown:
+        return str(unknown)
+    return None
+
+
+def fault_of_builtin(spec: ModelSpec, known: Iterable[str]) -> str | None:
+    """What is wrong with a built-in model's name beside those that the nodes have."""
+    names = sorted(set(known))
+    if not isinstance(spec.source, BuiltinSource) or spec.source.name in names:
+        return None
+    there = f"there are {', '.join(names)}" if names else "no worker has any"
+    return f"no built-in model is named {spec.source.name!r}: {there}"

@@ -1,0 +1,120 @@
+"""All that this service remembers: the fleet, and what only its own rules ask for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from weft_contracts.commit import Recorded
+from weft_contracts.facts.model import Deleted, Retried, Scaled, SpecAccepted
+from weft_contracts.facts.node import Assigned, Draining, Unassigned, WentOffline
+from weft_contracts.facts.run import Failed
+from weft_contracts.ids import ModelId, NodeId, ReplicaId, model_of
+from weft_contracts.subjects import Aggregate
+from weft_placement.fleet import Fleet
+
+from weft_reconciler.domain.draining import Drains
+from weft_reconciler.domain.failures import Failure, Failures
+from weft_reconciler.domain.inspections import Inspections
+from weft_reconciler.domain.pending import Requests
+from weft_reconciler.domain.silence import Silence
+
+
+@dataclass(slots=True)
+class State:
+    """Folded in place from every commit of the log, in order."""
+
+    fleet: Fleet = field(default_factory=Fleet)
+    requests: Requests = field(default_factory=Requests)
+    inspections: Inspections = field(default_factory=Inspections)
+    failures: Failures = field(default_factory=Failures)
+    silence: Silence = field(default_factory=Silence)
+    drains: Drains = field(default_factory=Drains)
+    names: dict[Aggregate, int] = field(default_factory=dict[Aggregate, int])
+    """Sequence of the last commit of each name."""
+    served: set[ReplicaId] = field(default_factory=set[ReplicaId])
+    """Wanted replicas that were ready at least once."""
+    retried: dict[ModelId, int] = field(default_factory=dict[ModelId, int])
+    """Sequence of each model's last `retried`."""
+
+    restless: dict[ModelId, None] = field(default_factory=dict[ModelId, None], compare=False)
+    """Models to look at: something happened to them, or time may change how they stand. A rule that finds
+    one at rest takes it off the list."""
+
+    def fold(self, commits: Sequence[Recorded]) -> None:
+        """Fold a batch."""
+        for recorded in commits:
+            self.apply(recorded)
+
+    def apply(self, recorded: Recorded) -> None:
+        """Fold one commit."""
+        if recorded.aggregate.kind == "node":
+            self._rouse(recorded)
+        self.fleet.apply(recorded)
+        match recorded.aggregate.kind:
+            case "request":
+                self.requests.apply(recorded)
+            case "inspection" | "machine":
+                self.inspections.apply(recorded)
+            case "node":
+                self.inspections.apply(recorded)
+                self._apply_node(NodeId(recorded.aggregate.key), recorded)
+            case "run":
+                self._apply_run(recorded)
+            case "model":
+                self._apply_model(ModelId(recorded.aggregate.key), recorded)
+            case "name":
+                self.names[recorded.aggregate] = recorded.sequence
+            case "replica":
+                self.restless[model_of(ReplicaId(recorded.aggregate.key))] = None
+            case "token" | "mesh" | "artifact":
+                pass
+
+    def _rouse(self, recorded: Recorded) -> None:
+        """What happens to a node happens to all that runs there. Before the fold: `removed` clears it."""
+        if not all(isinstance(fact, Assigned | Unassigned) for fact in recorded.facts):
+            for assignment in self.fleet.held(NodeId(recorded.aggregate.key)).assignments.values():
+                self.restless[assignment.model] = None
+
+    def _apply_node(self, node: NodeId, recorded: Recorded) -> None:
+        for fact in recorded.facts:
+            match fact:
+                case WentOffline():
+                    self.silence.note(node, fact, recorded.at, recorded.cause)
+                case Draining():
+                    self.drains.note(node, fact, recorded.at, recorded.cause)
+                case _:
+                    pass
+
+    def _apply_run(self, recorded: Recorded) -> None:
+        """A run's commit counts where the fleet took it: under the node's present assignment."""
+        node, _, id = recorded.aggregate.key.partition(".")
+        self.restless[model_of(ReplicaId(id))] = None
+        replica = self.fleet.replicas.get(ReplicaId(id))
+        run = replica.runs.get(NodeId(node)) if replica is not None else None
+        if replica is None or run is None or run.sequence != recorded.sequence or not replica.wanted:
+            return
+        if replica.state == "ready":
+            self.served.add(replica.id)
+        model = self.fleet.models.get(replica.model)
+        if model is None or replica.digest != model.digest:
+            return
+        for fact in recorded.facts:
+            if isinstance(fact, Failed):
+                failure = Failure(recorded.at, fact.reason, fact.permanent, recorded.cause)
+                self.failures.note(replica.model, run.node, failure)
+
+    def _apply_model(self, id: ModelId, recorded: Recorded) -> None:
+        self.restless[id] = None
+        for fact in recorded.facts:
+            match fact:
+                case SpecAccepted():
+                    self.failures.forgive(id)
+                case Retried():
+                    self.failures.forgive(id)
+                    self.retried[id] = recorded.sequence
+                case Deleted():
+                    self.failures.forgive(id)
+                    self.retried.pop(id, None)
+                case Scaled(retire=retire):
+                    self.served.difference_update(retire)
+                case _:
+                    pass

@@ -1,0 +1,291 @@
+"""A mesh in the hand: what other services and workers would append, so that tests can tell a story."""
+
+from weft_contracts import subjects
+from weft_contracts.commit import Recorded
+from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.inspection import Requested
+from weft_contracts.facts.machine import FileFound, FileMissing, Reported
+from weft_contracts.facts.model import Scaled, SpecAccepted, Unservable
+from weft_contracts.facts.node import (
+    Approved,
+    Assigned,
+    Draining,
+    Healthy,
+    Joined,
+    Removed,
+    Resumed,
+    Unassigned,
+    WentOffline,
+)
+from weft_contracts.facts.replica import Placed
+from weft_contracts.facts.request import (
+    DeleteRequested,
+    DeployRequested,
+    Fulfilled,
+    Rejected,
+    RetryRequested,
+)
+from weft_contracts.facts.run import Failed, Loading, Ready, Stopped
+from weft_contracts.facts.values import (
+    Addresses,
+    Backend,
+    BuiltinSource,
+    Device,
+    DeviceClaim,
+    EngineName,
+    Hardware,
+    Member,
+    ModelSpec,
+    PathSource,
+    Receipt,
+    SimulatedSource,
+    Weights,
+)
+from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId, RequestId, TokenId
+from weft_placement.fleet import ModelView, ReplicaView
+from weft_reconciler.domain.decide import decide
+from weft_reconciler.domain.moment import Attention
+from weft_reconciler.domain.state import State
+from weft_testing import HandLog
+
+WEIGHTS = Weights(
+    format="gguf", weight_bytes=1000, kv_bytes_per_token=8, layers=2, heads=2, kv_heads=2, context_tokens=2048
+)
+_PROCESSOR = Device(index=0, vendor="cpu", name="processor", memory=1 << 30)
+ROUNDS = 40
+"""More rounds than any story needs: a rule that still wants something then would go on for ever."""
+
+
+def simulated(least: int = 1, most: int | None = None, **more: object) -> ModelSpec:
+    """A spec without files."""
+    body: dict[str, object] = {"min_replicas": least, "max_replicas": least if most is None else most}
+    return ModelSpec.model_validate({"source": SimulatedSource(), "engine": "simulated"} | body | more)
+
+
+def builtin(name: str = "tiny", **more: object) -> ModelSpec:
+    return ModelSpec.model_validate({"source": BuiltinSource(name=name), "engine": "llama.cpp"} | more)
+
+
+def path(path: str, **more: object) -> ModelSpec:
+    return ModelSpec.model_validate({"source": PathSource(path=path), "engine": "llama.cpp"} | more)
+
+
+class Story:
+    """Appends what others would say, and lets the reconciler answer."""
+
+    def __init__(self) -> None:
+        self.state = State()
+        self.log = HandLog(self.state.apply)
+        self.attention = Attention()
+        self._count = 0
+
+    # what the reconciler does
+
+    def settle(self) -> list[Fact]:
+        """Let it decide until it wants nothing more. Fails if it never does."""
+        start = self.log.head
+        for _ in range(ROUNDS):
+            decisions = decide(self.state, self.attention.look(self.log.now))
+            if not decisions:
+                return [fact for commit in self.log.commits[start:] for fact in commit.facts]
+            self.log.take(decisions)
+        raise AssertionError(f"no end after {ROUNDS} rounds: {self.log.commits[-1].facts}")
+
+    def pass_time(self, seconds: float) -> list[Fact]:
+        """Let time go by as a decider sees it: a look each five seconds."""
+        facts = self.settle()
+        end = self.log.now + seconds
+        while self.log.now < end:
+            self.log.now = min(end, self.log.now + 5)
+            facts += self.settle()
+        return facts
+
+    def sleep(self, seconds: float) -> None:
+        """Let time go by while nobody decides."""
+        self.log.now += seconds
+
+    # what it should have said
+
+    def model(self, name: str = "m") -> ModelView:
+        found = self.state.fleet.model_named(name)
+        assert found is not None
+        return found
+
+    def wanted(self, name: str = "m") -> list[ReplicaView]:
+        replicas = (self.state.fleet.replicas[id] for id in self.model(name).replicas)
+        return sorted((view for view in replicas if view.wanted), key=lambda view: view.number)
+
+    def numbers(self, name: str = "m") -> list[int]:
+        """The numbers of the wanted replicas."""
+        return [view.number for view in self.wanted(name)]
+
+    def replica(self, number: int, name: str = "m") -> ReplicaView:
+        return self.state.fleet.replicas[ReplicaId(f"{self.model(name).id}-{number}")]
+
+    def answer(self, request: Recorded) -> Fulfilled | Rejected:
+        """How a request ended."""
+        last = self.log.facts(request.aggregate)[-1]
+        assert isinstance(last, Fulfilled | Rejected)
+        return last
+
+    def scaled(self) -> list[Scaled]:
+        return [fact for fact in self.log.facts() if isinstance(fact, Scaled)]
+
+    def unservable(self) -> list[str]:
+        return [fact.reason for fact in self.log.facts() if isinstance(fact, Unservable)]
+
+    def accepted(self) -> list[SpecAccepted]:
+        return [fact for fact in self.log.facts() if isinstance(fact, SpecAccepted)]
+
+    def questions(self, node: str) -> list[Requested]:
+        return [
+            fact
+            for commit in self.log.commits
+            for fact in commit.facts
+            if isinstance(fact, Requested) and commit.aggregate.key.startswith(f"n-{node}.")
+        ]
+
+    # what the gateway says
+
+    def deploy(self, name: str, spec: ModelSpec) -> Recorded:
+        return self._request(DeployRequested(name=name, spec=spec))
+
+    def delete(self, model: str) -> Recorded:
+        return self._request(DeleteRequested(model=ModelId(model)))
+
+    def retry(self, model: str) -> Recorded:
+        return self._request(RetryRequested(model=ModelId(model)))
+
+    def _request(self, fact: Fact) -> Recorded:
+        self._count += 1
+        return self.log.given(subjects.request(RequestId(f"q-{self._count}")), fact)
+
+    # what the registry says
+
+    def node(
+        self,
+        *names: str,
+        engines: tuple[EngineName, ...] = ("llama.cpp", "simulated"),
+        builtins: tuple[str, ...] = ("tiny",),
+        labels: dict[str, str] | None = None,
+    ) -> None:
+        """Nodes that joined, were approved, reported and are heard."""
+        for name in names:
+            self.join(name, labels or {})
+            backends = tuple(Backend(engine=engine, version="1", vendors=("cpu",)) for engine in engines)
+            hardware = Hardware(cpus=2, memory=1 << 30, devices=(_PROCESSOR,))
+            self.log.given(
+                subjects.machine(self.id(name)),
+                Reported(hardware=hardware, backends=backends, builtins=builtins, agent_version="1"),
+            )
+            self.say(name, Approved(by="t-1"), Healthy())
+
+    def join(self, name: str, labels: dict[str, str] | None = None) -> None:
+        """A node that nobody approved yet."""
+        self.say(
+            name,
+            Joined(
+                name=name,
+                public_key="U",
+                token=TokenId("t-1"),
+                addresses=Addresses(host="127.0.0.1", http_port=1),
+                labels=labels or {},
+            ),
+        )
+
+    def id(self, node: str) -> NodeId:
+        return NodeId(f"n-{node}")
+
+    def say(self, node: str, *facts: Fact) -> Recorded:
+        return self.log.given(subjects.node(self.id(node)), *facts)
+
+    def lose(self, node: str) -> Recorded:
+        return self.say(node, WentOffline(silent_for=7.1))
+
+    def find(self, node: str) -> Recorded:
+        return self.say(node, Healthy())
+
+    def drain(self, node: str, deadline_s: float = 60.0) -> Recorded:
+        return self.say(node, Draining(why="admin", deadline_s=deadline_s))
+
+    def resume(self, node: str) -> Recorded:
+        return self.say(node, Resumed())
+
+    def remove(self, node: str) -> Recorded:
+        return self.say(node, Removed(why="gone"))
+
+    # what the scheduler says
+
+    def place(self, number: int, node: str, name: str = "m") -> None:
+        view = self.replica(number, name)
+        model = self.model(name)
+        id, epoch = self.id(node), view.epoch + 1
+        members = (Member(node=id, rank=0, devices=(DeviceClaim(index=0, bytes=1),)),)
+        receipt = Receipt(
+            position=0, policy="p", policy_digest="d", seed=0, trigger="e", decided_at=0, refusals={}, candidates=()
+        )
+        self.log.given(
+            subjects.replica(view.id),
+            Placed(model=model.id, revision=view.revision, epoch=epoch, members=members, receipt=receipt),
+        )
+        digest, spec = model.specs[view.revision]
+        assigned = Assigned(
+            replica=view.id,
+            model=model.id,
+            model_name=name,
+            revision=view.revision,
+            digest=digest,
+            epoch=epoch,
+            members=members,
+            spec=spec,
+        )
+        self.say(node, assigned)
+
+    def unassign(self, number: int, node: str, name: str = "m") -> None:
+        replica = self.replica(number, name).id
+        self.say(node, Unassigned(replica=replica, deadline_s=30, why="retired"))
+
+    # what a worker says
+
+    def run(self, number: int, node: str, *facts: Fact, name: str = "m") -> Recorded:
+        return self.log.given(subjects.run(self.id(node), self.replica(number, name).id), *facts)
+
+    def ready(self, number: int, node: str, name: str = "m") -> Recorded:
+        """Place a replica if it has no place, and let it become ready."""
+        if self.replica(number, name).placed is None:
+            self.place(number, node, name)
+        epoch, start = self.replica(number, name).epoch, Incarnation(f"i{self.log.head}")
+        self.run(number, node, Loading(epoch=epoch, incarnation=start), name=name)
+        return self.run(
+            number,
+            node,
+            Ready(epoch=epoch, incarnation=start, port=1, engine="simulated", engine_version="1"),
+            name=name,
+        )
+
+    def fail(self, number: int, node: str, reason: str = "out of memory", permanent: bool = False) -> Recorded:
+        if self.replica(number).placed is None:
+            self.place(number, node)
+        epoch = self.replica(number).epoch
+        return self.run(number, node, Failed(epoch=epoch, reason=reason, permanent=permanent, starts=3))
+
+    def shut_down(self, number: int, node: str) -> Recorded:
+        return self.run(number, node, Stopped(epoch=self.replica(number).epoch, why="shutdown"))
+
+    def inspect(self, node: str, found: Weights | str) -> None:
+        """Answer the node's last question: the file's header, or why there is none."""
+        commit = next(
+            commit
+            for commit in reversed(self.log.commits)
+            if commit.aggregate.key.startswith(f"n-{node}.") and commit.aggregate.kind == "inspection"
+        )
+        asked = commit.facts[0]
+        assert isinstance(asked, Requested)
+        id = commit.aggregate.key.partition(".")[2]
+        body = {"inspection": id, "source": asked.source}
+        fact: Fact = (
+            FileMissing.model_validate(body | {"reason": found})
+            if isinstance(found, str)
+            else FileFound.model_validate(body | {"size": 1000, "weights": found})
+        )
+        self.log.given(subjects.machine(self.id(node)), fact)

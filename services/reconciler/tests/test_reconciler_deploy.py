@@ -1,0 +1,283 @@
+"""Deploying: what is asked of whom, what is accepted, what is refused with which sentence."""
+
+import pytest
+from weft_contracts.commit import Recorded
+from weft_contracts.facts.model import Scaled, SpecAccepted
+from weft_contracts.facts.name import Claimed
+from weft_contracts.facts.request import Fulfilled, Rejected
+from weft_contracts.facts.values import ModelSpec, SimulatedSource
+
+from .story import WEIGHTS, Story, builtin, path, simulated
+
+
+@pytest.fixture
+def story() -> Story:
+    return Story()
+
+
+def rejection(story: Story, request: Recorded) -> tuple[int, str]:
+    answer = story.answer(request)
+    assert isinstance(answer, Rejected)
+    return answer.status, answer.reason
+
+
+def test_a_simulated_model_is_accepted_at_once_and_gets_its_replica(story: Story) -> None:
+    story.node("a")
+    request = story.deploy("m", simulated())
+
+    story.settle()
+
+    model = story.model()
+    assert Fulfilled(result={"model": model.id, "revision": "1"}) == story.answer(request)
+    assert [1] == story.numbers()
+    assert [] == story.questions("a")
+
+
+def test_the_chain_of_causes_goes_from_the_replica_back_to_the_request(story: Story) -> None:
+    story.node("a")
+    request = story.deploy("m", simulated())
+
+    story.settle()
+
+    accepted = next(c for c in story.log.commits if isinstance(c.facts[0], SpecAccepted))
+    scaled = next(c for c in story.log.commits if isinstance(c.facts[0], Scaled))
+    assert (request.event_id, accepted.event_id) == (accepted.causation_id, scaled.causation_id)
+    assert {request.correlation_id} == {accepted.correlation_id, scaled.correlation_id}
+
+
+def test_a_file_is_looked_for_on_every_healthy_node_and_its_header_becomes_part_of_the_spec(
+    story: Story,
+) -> None:
+    story.node("a", "b")
+    request = story.deploy("m", path("/models/x.gguf"))
+    story.settle()
+    assert (1, 1) == (len(story.questions("a")), len(story.questions("b")))
+
+    story.inspect("b", "there is no such file")
+    story.settle()
+    story.inspect("a", WEIGHTS)
+    story.settle()
+
+    assert isinstance(story.answer(request), Fulfilled)
+    assert WEIGHTS == story.model().spec.weights
+    assert [1] == story.numbers()
+
+
+def test_a_file_that_no_node_has_is_refused_with_each_nodes_reason(story: Story) -> None:
+    story.node("a", "b")
+    request = story.deploy("m", path("/models/x.gguf"))
+    story.settle()
+
+    story.inspect("a", "there is no such file")
+    story.inspect("b", "/models/x.gguf is not a GGUF file")
+    story.settle()
+
+    expected = "no node can load path:/models/x.gguf (a: there is no such file; b: /models/x.gguf is not a GGUF file)"
+    assert (422, expected) == rejection(story, request)
+    assert [] == story.accepted()
+
+
+def test_a_node_that_does_not_answer_is_waited_for_ten_seconds(story: Story) -> None:
+    story.node("a")
+    request = story.deploy("m", path("/models/x.gguf"))
+    assert not any(isinstance(fact, Rejected) for fact in story.pass_time(5))
+
+    story.pass_time(5)
+
+    assert (422, "no node can load path:/models/x.gguf (a: no answer within 10 s)") == rejection(story, request)
+
+
+def test_without_a_healthy_node_a_deploy_waits_and_then_says_so(story: Story) -> None:
+    story.join("shy")
+    request = story.deploy("m", simulated())
+    assert [] == story.pass_time(5)
+
+    story.pass_time(5)
+
+    assert (503, "no node is healthy: approve one of those that wait (shy)") == rejection(story, request)
+
+
+def test_a_node_that_comes_within_ten_seconds_serves_the_deploy(story: Story) -> None:
+    request = story.deploy("m", simulated())
+    story.pass_time(5)
+    story.node("a")
+
+    story.settle()
+
+    assert isinstance(story.answer(request), Fulfilled)
+
+
+def test_a_request_that_waited_while_nobody_decided_is_not_refused_for_it(story: Story) -> None:
+    story.settle()
+    request = story.deploy("m", simulated())
+    story.sleep(120)
+
+    assert [] == story.settle()
+    story.node("a")
+    story.settle()
+
+    assert isinstance(story.answer(request), Fulfilled)
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "status", "words"),
+    [
+        ("m", simulated(3, 2), 400, "max_replicas 2 is below min_replicas 3"),
+        ("m", simulated(2000, 0), 400, "2000 replicas are more than the 1000"),
+        ("m", builtin(engine="simulated"), 400, "the simulated engine takes no files"),
+        ("m", ModelSpec(source=SimulatedSource(), engine="llama.cpp"), 400, "needs a file"),
+        ("m", path("x.gguf"), 400, "the path 'x.gguf' is relative"),
+        ("m", builtin("huge"), 422, "no built-in model is named 'huge': there are small, tiny"),
+        ("m", simulated(selector={"!gpu": "yes"}), 400, "takes no value"),
+        ("m", simulated(selector={"": "yes"}), 400, "empty label name"),
+        ("m", simulated(engine_args={"x": "y" * 20_000}), 400, "16384 are allowed"),
+        (" ", simulated(), 400, "the model has no name"),
+        ("m" * 256, simulated(), 400, "has 256 characters, 255 are allowed"),
+    ],
+)
+def test_bad_input_is_refused_with_a_sentence(
+    story: Story, name: str, spec: ModelSpec, status: int, words: str
+) -> None:
+    story.node("a", builtins=("tiny",))
+    story.node("b", builtins=("small", "tiny"))
+    request = story.deploy(name, spec)
+
+    story.settle()
+
+    assert status == rejection(story, request)[0]
+    assert words in rejection(story, request)[1]
+    assert [] == story.accepted()
+    assert [] == story.questions("a")
+
+
+def test_a_context_longer_than_the_models_is_refused(story: Story) -> None:
+    story.node("a")
+    request = story.deploy("m", builtin(context_tokens=4096))
+    story.settle()
+    story.inspect("a", WEIGHTS)
+
+    story.settle()
+
+    expected = "context_tokens 4096 is more than the 2048 that the model was made for"
+    assert (422, expected) == rejection(story, request)
+
+
+def test_a_file_whose_memory_can_not_be_computed_is_refused(story: Story) -> None:
+    story.node("a")
+    request = story.deploy("m", builtin())
+    story.settle()
+    story.inspect("a", WEIGHTS.model_copy(update={"kv_bytes_per_token": 0}))
+
+    story.settle()
+
+    expected = "its memory can't be computed: the file's header does not give the KV cache's size"
+    assert (422, expected) == rejection(story, request)
+
+
+def test_the_same_spec_again_changes_nothing(story: Story) -> None:
+    story.node("a")
+    story.deploy("m", simulated())
+    story.settle()
+    again = story.deploy("m", simulated())
+
+    story.settle()
+
+    assert Fulfilled(result={"model": story.model().id, "revision": "1"}) == story.answer(again)
+    assert 1 == len(story.accepted())
+
+
+def test_two_requests_for_one_new_name_make_one_model(story: Story) -> None:
+    story.node("a")
+    first, second = story.deploy("m", simulated()), story.deploy("m", simulated())
+
+    story.settle()
+
+    assert story.answer(first) == story.answer(second)
+    assert 1 == len(story.accepted())
+
+
+def test_a_deploy_is_decided_the_same_by_every_decider(story: Story) -> None:
+    story.node("a")
+    story.deploy("m", simulated())
+    other = Story()
+    for commit in story.log.commits:
+        other.log.given(commit.aggregate, *commit.facts, cause=commit.cause)
+
+    story.settle()
+    other.settle()
+
+    assert story.model().id == other.model().id
+
+
+def test_a_paths_file_is_looked_at_anew_and_a_changed_header_makes_a_revision(story: Story) -> None:
+    story.node("a")
+    story.deploy("m", path("/x.gguf"))
+    story.settle()
+    story.inspect("a", WEIGHTS)
+    story.settle()
+
+    story.deploy("m", path("/x.gguf"))
+    story.settle()
+    assert 2 == len(story.questions("a"))
+    story.inspect("a", WEIGHTS.model_copy(update={"layers": 3}))
+    story.settle()
+
+    assert [1, 2] == [accepted.revision for accepted in story.accepted()]
+
+
+def test_a_builtin_model_is_asked_for_once_a_node(story: Story) -> None:
+    story.node("a")
+    story.deploy("m", builtin())
+    story.settle()
+    story.inspect("a", WEIGHTS)
+    story.settle()
+
+    again = story.deploy("other", builtin())
+    story.settle()
+
+    assert isinstance(story.answer(again), Fulfilled)
+    assert 1 == len(story.questions("a"))
+
+
+def test_a_node_that_joins_later_is_asked_for_every_live_source(story: Story) -> None:
+    story.node("a")
+    story.deploy("m", builtin())
+    story.settle()
+    story.inspect("a", WEIGHTS)
+    story.settle()
+    gone = story.deploy("gone", path("/gone.gguf"))
+    story.pass_time(15)
+    assert isinstance(story.answer(gone), Rejected)
+
+    story.node("b")
+    story.settle()
+
+    assert ["builtin:tiny"] == [question.source for question in story.questions("b")]
+
+
+def test_a_deleted_models_name_is_free_for_another(story: Story) -> None:
+    story.node("a")
+    story.deploy("m", simulated())
+    story.settle()
+    first = story.model().id
+    request = story.delete(first)
+
+    story.settle()
+    story.deploy("m", simulated())
+    story.settle()
+
+    assert Fulfilled(result={"model": first}) == story.answer(request)
+    assert not story.state.fleet.replicas[story.scaled()[0].add[0]].wanted
+    assert first != story.model().id
+    assert 2 == sum(isinstance(fact, Claimed) for fact in story.log.facts())
+
+
+def test_what_does_not_exist_can_be_neither_deleted_nor_retried(story: Story) -> None:
+    story.node("a")
+    story.deploy("m", simulated())
+    delete, retry = story.delete("m-none"), story.retry("m-none")
+
+    story.settle()
+
+    assert 404 == rejection(story, delete)[0]
+    assert 404 == rejection(story, retry)[0]
