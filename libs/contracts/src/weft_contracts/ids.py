@@ -1,6 +1,7 @@
 """Identifiers: opaque, made by us, never reused; each is one token of a subject."""
 
 import base64
+import binascii
 import hashlib
 import re
 from typing import NewType
@@ -19,6 +20,8 @@ Incarnation = NewType("Incarnation", str)
 """One start of a replica's process; a new start has a new one."""
 
 _ID = re.compile(r"[a-z0-9-]{1,40}")
+_USER_PREFIX = 20 << 3
+"""The byte that makes an nkey's text start with U."""
 
 
 def is_id(text: str) -> bool:
@@ -84,12 +87,15 @@ def name_key(kind: str, name: str) -> str:
 def node_id_of(public_nkey: str) -> NodeId:
     """The node whose public key is written as an nkey user key (`U` and 55 base32 characters).
 
-    Its form: one prefix byte, 32 bytes of key, two of checksum. Raises ValueError for anything else.
+    Its form (https://github.com/nats-io/nkeys): one prefix byte, 32 bytes of key, two of CRC-16. Raises ValueError
+    for anything else: no token can be minted for a damaged key.
     """
     try:
         raw = base64.b32decode(public_nkey)
     except ValueError:
         raw = b""
-    if len(raw) != 35 or not public_nkey.startswith("U"):
+    if len(raw) != 35 or raw[0] != _USER_PREFIX:
         raise ValueError("a node's public key is an nkey user key: U and 55 characters of A-Z and 2-7")
+    if binascii.crc_hqx(raw[:33], 0).to_bytes(2, "little") != raw[33:]:
+        raise ValueError("the node's public key is damaged: its checksum doesn't fit")
     return node_id(raw[1:33])

@@ -39,7 +39,6 @@ WORKER_IMPORTS: tuple[SharedSubject, ...] = (
     SharedSubject("weft.lease.node.*"),
     SharedSubject("weft.sig.node.>"),
     SharedSubject("$JS.API.CONSUMER.MSG.NEXT.EVENTS.*", streamed=True),
-    SharedSubject("$JS.API.CONSUMER.INFO.EVENTS.*"),
     SharedSubject("$JS.API.CONSUMER.RESET.EVENTS.*"),
     SharedSubject("$JS.ACK.EVENTS.>"),
 )
@@ -147,7 +146,6 @@ def worker(node: NodeId) -> Permissions:
             node_lease(node),
             f"weft.sig.node.{node}.>",
             f"$JS.API.CONSUMER.MSG.NEXT.EVENTS.{durable}",
-            f"$JS.API.CONSUMER.INFO.EVENTS.{durable}",
             f"$JS.API.CONSUMER.RESET.EVENTS.{durable}",
             f"$JS.ACK.EVENTS.{durable}.>",
         ),

@@ -11,6 +11,7 @@ from nats.aio.client import Client
 
 from weft_runtime.health import Health
 from weft_runtime.logs import get_logger
+from weft_runtime.settings import BadSetting
 
 _log: Any = get_logger("weft.connection")
 
@@ -18,21 +19,28 @@ Options = dict[str, Any]
 
 
 def lasting(health: Health | None = None, on_closed: Callable[[], None] | None = None) -> Options:
-    """Options of a client that reconnects for ever; denied permissions reach the log and `health`."""
+    """Options of a client that connects and reconnects for ever.
+
+    Denied permissions reach the log and `health`. Other trouble is logged once, and anew after a reconnect.
+    `on_closed` is called when the client is closed for good.
+    """
+    said: set[str] = set()
 
     async def on_error(error: Exception) -> None:
-        text = str(error)
+        text = str(error) or repr(error)
         if "permissions violation" in text.lower():
             _log.error("permission denied", error=text)
             if health is not None:
                 health.set("permissions", text)
-        else:
-            _log.debug("connection", error=text)
+        elif text not in said:
+            said.add(text)
+            _log.warning("trouble with NATS", error=text)
 
     async def on_disconnected() -> None:
         _log.warning("NATS is away")
 
     async def on_reconnected() -> None:
+        said.clear()
         _log.info("NATS is back")
 
     async def closed() -> None:
@@ -54,13 +62,16 @@ def lasting(health: Health | None = None, on_closed: Callable[[], None] | None =
 
 
 def read_credentials(path: Path) -> tuple[str, bytes]:
-    """The token and the seed of a credentials file. Raises ValueError for a file that is none."""
-    lines = [line.strip() for line in path.read_text().splitlines()]
+    """The token and the seed of a credentials file. Raises BadSetting for a file that is none."""
     try:
+        lines = [line.strip() for line in path.read_text().splitlines()]
         token = lines[lines.index("-----BEGIN NATS USER JWT-----") + 1]
         seed = lines[lines.index("-----BEGIN USER NKEY SEED-----") + 1]
-    except (ValueError, IndexError):
-        raise ValueError(f"{path} is no credentials file: token and seed stand between their marks") from None
+        nkeys.from_seed(bytearray(seed.encode()))
+    except OSError as error:
+        raise BadSetting(f"the credentials file {path} can't be read: {error.strerror}") from None
+    except (ValueError, IndexError, nkeys.NkeysError):
+        raise BadSetting(f"{path} is no credentials file: token and seed stand between their marks") from None
     return token, seed.encode()
 
 
@@ -83,6 +94,6 @@ async def connect(
     name: str,
     on_closed: Callable[[], None] | None = None,
 ) -> Client:
-    """Connect with a token, once; the client then reconnects for ever. Raises nats.errors.Error, OSError."""
+    """Connect with a token, however long NATS is away; bound the wait. The client then reconnects for ever."""
     options = lasting(on_closed=on_closed) | signed(jwt, seed)
     return await nats.connect(url.split(","), name=name, inbox_prefix=inbox.encode(), **options)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from prometheus_client import Counter, Histogram
+from weft_contracts.codec import CommitTooLarge
 from weft_contracts.commit import Commit, Decision
 from weft_contracts.subjects import Aggregate
 from weft_eventlog import Conflict, EventLog, LogFull, LogUnavailable, Projection
@@ -75,6 +76,12 @@ class Decider:
                 _log.error("the log is full", error=str(error))
                 await asyncio.sleep(TICK)
                 return False
+            except CommitTooLarge as error:
+                # The others must not wait for it: a rule that decides this is a defect, and people must hear of it.
+                if self._health.problems.get("decision") != str(error):
+                    _log.error("a decision is too large", error=str(error), why=decision.why)
+                self._health.set("decision", str(error))
+                continue
             self._health.set("log", None)
         if not last:
             return False

@@ -36,6 +36,8 @@ class Leadership:
         self._sequence = 0
         self._renewed = 0.0
         self._seen: tuple[int, float] = (-1, 0.0)
+        self._released = False
+        self._acting = asyncio.Lock()
         self.changed = asyncio.Event()
         """Set whenever this instance starts to lead."""
 
@@ -48,7 +50,8 @@ class Leadership:
         """Renew, or wait for the leader's silence, for ever."""
         while True:
             try:
-                await (self._renew() if self._sequence else self._stand())
+                async with self._acting:
+                    await (self._renew() if self._sequence else self._stand())
             except NoStreamResponseError:
                 await self._make_stream()
             except (NatsError, JetStreamError) as error:
@@ -56,11 +59,13 @@ class Leadership:
             await asyncio.sleep(RENEWAL if self._sequence else RENEWAL / 4)
 
     async def release(self) -> None:
-        """Let a standby take over at once."""
-        if self._sequence:
-            with contextlib.suppress(NatsError, JetStreamError):
-                await self._put("", self._sequence)
-            self._sequence = 0
+        """Let a standby take over at once, and stand no more."""
+        self._released = True
+        async with self._acting:
+            sequence, self._sequence = self._sequence, 0
+            if sequence:
+                with contextlib.suppress(NatsError, JetStreamError):
+                    await self._put("", sequence)
 
     async def _put(self, holder: str, expected: int) -> int:
         body = Lease(holder=holder).model_dump_json().encode()
@@ -77,6 +82,8 @@ class Leadership:
 
     async def _stand(self) -> None:
         """Take the lease if nobody holds it, its holder let go, or it has been silent for too long."""
+        if self._released:
+            return
         sequence, holder = await self._last()
         if sequence != self._seen[0]:
             self._seen = (sequence, time.monotonic())

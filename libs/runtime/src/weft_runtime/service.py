@@ -24,10 +24,9 @@ from weft_runtime.health import Health
 from weft_runtime.leadership import Leadership
 from weft_runtime.lifeline import lifeline_closed
 from weft_runtime.logs import get_logger
-from weft_runtime.settings import ServiceSettings
+from weft_runtime.settings import BAD_SETTINGS, BadSetting, ServiceSettings
 
 _log: Any = get_logger("weft.service")
-_RETRY = 0.5
 
 Stop = Callable[[], Awaitable[None]]
 
@@ -35,14 +34,23 @@ Stop = Callable[[], Awaitable[None]]
 class Runtime:
     """What a service's start function gets: its connection, its log, its health, and where to put its tasks."""
 
-    def __init__(self, name: Writer, settings: ServiceSettings, broker: NatsBroker, client: Client) -> None:
+    def __init__(
+        self,
+        name: Writer,
+        settings: ServiceSettings,
+        broker: NatsBroker,
+        client: Client,
+        health: Health,
+        instance: str,
+    ) -> None:
         self.name: Writer = name
         self.settings = settings
-        self.instance = f"{name}-{secrets.token_hex(4)}"
+        self.instance = instance
+        """New at each start of the process; stands in every line of its log."""
         self.broker = broker
         self.client = client
         self.log = EventLog(client, actor=name)
-        self.health = Health()
+        self.health = health
         self.routes: list[BaseRoute] = []
         """Further routes of the small HTTP server that serves health and metrics."""
         self.own_http = False
@@ -138,9 +146,23 @@ async def _until_signalled() -> None:
     await stop.wait()
 
 
-def make_broker(name: Writer, settings: ServiceSettings, health: Health | None = None) -> NatsBroker:
-    """The service's one broker and so its one connection, with its own inbox prefix and credentials."""
-    options = lasting(health)
+async def _until_closed(closed: asyncio.Event, client: Client) -> None:
+    """A connection that the server ended for good, as it does with an expired token, comes back in a new process."""
+    await closed.wait()
+    _log.error("the connection is closed for good", error=repr(client.last_error))
+
+
+def make_broker(
+    name: Writer,
+    settings: ServiceSettings,
+    health: Health | None = None,
+    on_closed: Callable[[], None] | None = None,
+) -> NatsBroker:
+    """The service's one broker and so its one connection, with its own inbox prefix and credentials.
+
+    Raises BadSetting.
+    """
+    options = lasting(health, on_closed)
     if settings.nats_credentials is not None:
         options |= signed(*read_credentials(settings.nats_credentials))
     return NatsBroker(
@@ -154,40 +176,38 @@ def make_broker(name: Writer, settings: ServiceSettings, health: Health | None =
 
 
 async def _connected(broker: NatsBroker) -> Client:
-    """Connect, however long NATS is away; the wait between tries is bounded, their number is not."""
-    said = False
-    while True:
-        try:
-            await broker.connect()
-            return broker._connection  # pyright: ignore
-        except (NatsError, OSError) as error:
-            if not said:
-                _log.warning("NATS can't be reached", error=repr(error))
-                said = True
-            await asyncio.sleep(_RETRY)
+    """Connect, however long NATS is away: the client itself tries for ever, with a bounded wait between tries."""
+    await broker.connect()
+    return broker._connection  # pyright: ignore
 
 
-async def _live(name: Writer, settings: ServiceSettings, start: Callable[[Runtime], Awaitable[None]]) -> int:
+async def _live(
+    name: Writer, instance: str, settings: ServiceSettings, start: Callable[[Runtime], Awaitable[None]]
+) -> int:
     lifeline = settings.lifeline_fd
     signalled = asyncio.create_task(_until_signalled(), name="signals")
     ends = [signalled]
     if lifeline is not None:
         ends.append(asyncio.create_task(lifeline_closed(lifeline), name="lifeline"))
     health = Health()
-    broker = make_broker(name, settings, health)
+    closed = asyncio.Event()
+    broker = make_broker(name, settings, health, closed.set)
     connecting = asyncio.create_task(_connected(broker))
     await asyncio.wait([*ends, connecting], return_when=asyncio.FIRST_COMPLETED)
     if not connecting.done():
         connecting.cancel()
         return 0
-    runtime = Runtime(name, settings, broker, connecting.result())
-    runtime.health = health
+    runtime = Runtime(name, settings, broker, connecting.result(), health, instance)
     for task in ends:
         runtime._roots[task.get_name()] = task
+    runtime.spawn("connection", _until_closed(closed, runtime.client))
     try:
         await start(runtime)
         await broker.start()
         status = await runtime.run()
+    except BadSetting as error:
+        _log.error("can't start", why=str(error))
+        status = BAD_SETTINGS
     except Exception:
         _log.exception("can't start")
         status = 1
@@ -201,10 +221,18 @@ async def _live(name: Writer, settings: ServiceSettings, start: Callable[[Runtim
 
 
 def serve(name: Writer, settings: ServiceSettings, start: Callable[[Runtime], Awaitable[None]]) -> int:
-    """Run a service until SIGTERM, SIGINT, its lifeline's end or the end of a root task. Returns the exit status."""
-    logs.configure(name, f"{name}", settings.log_level, settings.log_format)
-    traces.configure(name, name, settings.otlp_endpoint)
+    """Run a service until SIGTERM, SIGINT, its lifeline's end or the end of a root task.
+
+    Returns the exit status: 0 where it was asked to stop, 1 after a failure, 2 where a setting can't be used.
+    """
+    instance = f"{name}-{secrets.token_hex(4)}"
+    logs.configure(name, instance, settings.log_level, settings.log_format)
+    traces.configure(name, instance, settings.otlp_endpoint)
     import uvloop
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_live(name, settings, start))
+        try:
+            return runner.run(_live(name, instance, settings, start))
+        except BadSetting as error:
+            _log.error("can't start", why=str(error))
+            return BAD_SETTINGS

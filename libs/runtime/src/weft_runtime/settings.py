@@ -1,14 +1,25 @@
 """Settings that every service shares: environment variables `WEFT_…`, with defaults and ranges."""
 
+import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+BAD_SETTINGS = 2
+"""Exit status of a process whose settings are wrong: starting it again is in vain."""
+
+
+class BadSetting(ValueError):
+    """A setting whose value can't be used, such as a file that isn't there. Its text is one sentence for people."""
 
 
 class ServiceSettings(BaseSettings):
-    """Where the log is, where the service listens, how it speaks of itself."""
+    """Where the log is, where the service listens, how it speaks of itself.
+
+    Values out of their range end the process with status 2 and one sentence each on standard error.
+    """
 
     model_config = SettingsConfigDict(env_prefix="WEFT_", extra="ignore")
 
@@ -28,3 +39,22 @@ class ServiceSettings(BaseSettings):
     """A pipe inherited from the launcher: when it closes, the service stops."""
     stop_timeout: Annotated[float, Field(gt=0, le=600)] = 10.0
     """Seconds that an orderly stop may take before it is cut short."""
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            for sentence in faults(error):
+                print(sentence, file=sys.stderr)
+            raise SystemExit(BAD_SETTINGS) from None
+
+
+def faults(error: ValidationError) -> list[str]:
+    """One sentence for each wrong setting: where, and what would be right. What was given is left out: it may be
+    a secret."""
+    sentences: list[str] = []
+    for fault in error.errors(include_url=False, include_context=False, include_input=False):
+        where = "_".join(["WEFT", *(str(part).upper() for part in fault["loc"])])
+        what = fault["msg"].removeprefix("Value error, ")
+        sentences.append(f"{where}: {what[0].lower()}{what[1:]}" if fault["loc"] else f"settings: {what}")
+    return sentences

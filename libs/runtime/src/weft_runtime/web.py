@@ -1,6 +1,7 @@
 """A service's own small HTTP server: health, readiness, metrics, and what it adds."""
 
 import contextlib
+import socket
 from collections.abc import AsyncGenerator, Generator, Sequence
 
 import uvicorn
@@ -13,12 +14,26 @@ from starlette.routing import BaseRoute, Route
 from weft_runtime.health import Health
 
 
+class CannotListen(Exception):
+    """The address is taken, or none of this machine's. uvicorn has logged why."""
+
+
 class QuietServer(uvicorn.Server):
-    """uvicorn without its own signal handling: the service's life is the runtime's."""
+    """uvicorn without its own signal handling and exit: the service's life is the runtime's."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until told to exit. Raises CannotListen."""
+        try:
+            await super().serve(sockets)
+        except SystemExit:
+            where = f"{self.config.host}:{self.config.port}"
+            raise CannotListen(
+                f"{where} can't be listened on: choose another by WEFT_HTTP_HOST, WEFT_HTTP_PORT"
+            ) from None
 
 
 def health_routes(health: Health) -> list[BaseRoute]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from weft_contracts.commit import Decision, Recorded
@@ -9,6 +10,7 @@ from weft_contracts.ids import TokenId
 from weft_eventlog import Projection
 from weft_runtime.logs import get_logger
 from weft_runtime.service import Runtime
+from weft_runtime.settings import BadSetting
 from weft_servers import trust
 
 from weft_registry.domain.decide import decide
@@ -34,7 +36,7 @@ async def start(runtime: Runtime) -> None:
         after_start=settings.start_grace,
         after_return=settings.return_grace,
     )
-    listener = LeaseListener(runtime.broker, state, patience)
+    listener = LeaseListener(runtime.broker, state, patience, runtime.instance)
     token = _bootstrap(settings)
     release = version("weft-registry")
 
@@ -55,11 +57,18 @@ async def start(runtime: Runtime) -> None:
         runtime,
         state,
         await runtime.leadership(),
-        trust.load(settings.trust),
+        _trust(settings.trust),
         url=settings.worker_nats_url or settings.nats_url,
         lasts=settings.credential_hours * 3600,
     )
     runtime.spawn("credentials", issuer.run())
+
+
+def _trust(folder: Path) -> trust.Trust:
+    try:
+        return trust.load(folder)
+    except (trust.NoTrust, trust.ExposedTrust) as error:
+        raise BadSetting(f"WEFT_TRUST: {error}") from None
 
 
 def _bootstrap(settings: RegistrySettings) -> BootstrapToken | None:

@@ -1,9 +1,9 @@
 """The registry's settings."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from weft_runtime.settings import ServiceSettings
 
 
@@ -27,3 +27,11 @@ class RegistrySettings(ServiceSettings):
     """The same after a reconnect to NATS."""
     credential_hours: Annotated[float, Field(gt=0, le=8760)] = 24.0
     """How long a worker's credential lasts; it is made anew at half of that."""
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        if self.offline_after <= self.unhealthy_after:
+            raise ValueError("WEFT_OFFLINE_AFTER must be more than WEFT_UNHEALTHY_AFTER")
+        if (self.bootstrap_token_id is None) != (self.bootstrap_token_hash is None):
+            raise ValueError("WEFT_BOOTSTRAP_TOKEN_ID and WEFT_BOOTSTRAP_TOKEN_HASH belong together: set both or none")
+        return self

@@ -1,8 +1,11 @@
 """What the registry has heard: silence is only what it could have heard, on its own monotonic clock."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from weft_contracts.ids import NodeId
+
+MINUTE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,9 +16,22 @@ class Patience:
     offline: float = 7.0
     after_start: float = 30.0
     after_return: float = 10.0
-    """After a reconnect, a new server, a stream made anew."""
-    own_echo: float = 5.0
-    """The registry hears when its own lease came round within so many seconds."""
+    """After a reconnect, a new server, a long gap in its own beats."""
+    own_echo: float = 2.5
+    """The registry hears when its own beat, one a second, came round within so many seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """What was heard, at one moment."""
+
+    alive: frozenset[NodeId]
+    silence: Mapping[NodeId, float]
+    """Seconds, for nodes whose silence means something now; the others are absent."""
+    healthy_before: frozenset[NodeId]
+    """Nodes that were healthy within the last minute."""
+    unbraked: float = float("inf")
+    """Seconds since the brake was last seen to hold."""
 
 
 @dataclass(slots=True)
@@ -26,8 +42,11 @@ class Hearing:
     deaf_until: float
     """No silence is judged before this moment."""
     heard: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
+    healthy: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
+    """When each node was last seen to be healthy by the log."""
     _echo: float | None = None
     _counted_from: float = 0.0
+    _braked: float = float("-inf")
 
     @classmethod
     def begin(cls, now: float, patience: Patience) -> "Hearing":
@@ -38,13 +57,20 @@ class Hearing:
         """A node's lease came in."""
         self.heard[node] = now
 
+    def note_healthy(self, nodes: Collection[NodeId], now: float) -> None:
+        """These nodes are healthy by the log."""
+        self.healthy.update(dict.fromkeys(nodes, now))
+
     def echo(self, now: float) -> None:
-        """The registry's own lease came back to it: what came meanwhile would have come too.
+        """The registry's own beat came back to it: what was sent before would have come too.
 
         After a gap nothing can be said of it, so silence counts anew from here.
         """
-        if self._echo is None or now - self._echo > self.patience.own_echo:
+        gap = float("inf") if self._echo is None else now - self._echo
+        if gap > 2 * self.patience.own_echo:
             self.interrupted(now)
+        elif gap > self.patience.own_echo:
+            self._counted_from = now
         self._echo = now
 
     def interrupted(self, now: float) -> None:
@@ -57,11 +83,26 @@ class Hearing:
         return now >= self.deaf_until and self._echo is not None and now - self._echo <= self.patience.own_echo
 
     def silence(self, node: NodeId, now: float) -> float | None:
-        """Seconds of silence that could have been broken; None where nothing can be said."""
-        if not self.hears(now):
+        """Seconds of silence that could have been broken; None where nothing can be said.
+
+        It counts up to the last echo: of what came after nobody knows yet whether it could have been heard.
+        """
+        if self._echo is None or not self.hears(now):
             return None
-        return now - max(self.heard.get(node, self._counted_from), self._counted_from)
+        return max(0.0, self._echo - max(self.heard.get(node, self._counted_from), self._counted_from))
 
     def alive(self, node: NodeId, now: float) -> bool:
         """Whether a lease came lately. A sign of life counts at once, also while silence doesn't."""
         return now - self.heard.get(node, float("-inf")) < self.patience.unhealthy
+
+    def signs(self, nodes: Collection[NodeId], now: float, *, braked: bool) -> Signs:
+        """What was heard of these nodes up to now."""
+        if braked:
+            self._braked = now
+        silences = {node: silence for node in nodes if (silence := self.silence(node, now)) is not None}
+        return Signs(
+            alive=frozenset(node for node in nodes if self.alive(node, now)),
+            silence=silences,
+            healthy_before=frozenset(n for n in nodes if now - self.healthy.get(n, float("-inf")) <= MINUTE),
+            unbraked=now - self._braked,
+        )

@@ -12,6 +12,9 @@ from weft_contracts.subjects import node as node_of
 from weft_registry.domain.state import Pending, RegistryState
 
 MAX_NAME = 255
+MAX_HOST = 255
+MAX_LABELS = 64
+MAX_LABEL = 63
 
 
 def answer(state: RegistryState, pending: Pending, now: float) -> Decision:
@@ -37,14 +40,28 @@ def _fulfilled(pending: Pending, **result: str) -> Commit:
     return Commit(request.aggregate, (Fulfilled(result=result),), request.guard, request.cause)
 
 
+def _fault(fact: JoinRequested) -> str | None:
+    """What is wrong with what a machine says of itself. The bounds keep its commits far below a commit's size."""
+    if not 1 <= len(fact.name) <= MAX_NAME or not fact.name.isprintable():
+        return f"a node's name has 1 to {MAX_NAME} printable characters, this one {len(fact.name)}"
+    host, port = fact.addresses.host, fact.addresses.http_port
+    if not host or len(host) > MAX_HOST:
+        return f"a node must say at which address it is reached: a host name or address of 1 to {MAX_HOST} characters"
+    if not 0 <= port <= 65535:
+        return f"a node says at which port its files are reached: 1 to 65535, or 0 for none, not {port}"
+    if len(fact.labels) > MAX_LABELS:
+        return f"a node has at most {MAX_LABELS} labels, this one {len(fact.labels)}"
+    if any(not 1 <= len(key) <= MAX_LABEL or len(value) > MAX_LABEL for key, value in fact.labels.items()):
+        return f"a label's name has 1 to {MAX_LABEL} characters and its value at most {MAX_LABEL}"
+    return None
+
+
 def _join(state: RegistryState, pending: Pending, fact: JoinRequested, now: float) -> Decision:
     token = state.tokens.by_id.get(fact.token)
     if token is None or not token.live(now):
         return rejected(pending, 401, "this registration token is unknown, revoked or expired: ask for a new one")
-    if not 1 <= len(fact.name) <= MAX_NAME:
-        return rejected(pending, 400, f"a node's name has 1 to {MAX_NAME} characters, this one {len(fact.name)}")
-    if not fact.addresses.host:
-        return rejected(pending, 400, "a node must say at which address it is reached")
+    if fault := _fault(fact):
+        return rejected(pending, 400, fault)
     try:
         id = node_id_of(fact.public_key)
     except ValueError as error:

@@ -1,0 +1,202 @@
+"""The commands of `weft`, declared: names, options, help. What they do is imported when they are called."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft_cli.failure import Failure
+
+app = typer.Typer(
+    name="weft",
+    help="Serve large language models from many machines behind one HTTP front door.",
+    epilog="Exit status: 0 done, 1 failed (stderr says why), 2 wrong usage, 3 no mesh runs here, 4 not all is ready.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+StateOption = Annotated[
+    Path | None,
+    typer.Option("--state", metavar="DIR", envvar="WEFT_STATE", help="The mesh's state (default ~/.local/state/weft)."),
+]
+UrlOption = Annotated[
+    str | None,
+    typer.Option("--url", metavar="URL", envvar="WEFT_URL", help="A gateway (default: that of the state's mesh)."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
+
+
+@app.command()
+def up(
+    state: StateOption = None,
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="The gateway's port (default 8080).")] = None,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Workers that share this machine.")] = 1,
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="In the background, once ready.")] = False,
+    model: Annotated[bool, typer.Option(help="Deploy the built-in model into a new state.")] = True,
+) -> None:
+    """Start a whole mesh on this machine and serve until Ctrl-C."""
+    from weft_cli.commands import up as command
+
+    command.run(state, port=port, workers=workers, detach=detach, deploy=model)
+
+
+@app.command()
+def down(state: StateOption = None) -> None:
+    """End the mesh that runs on a state; requests that run finish first."""
+    from weft_cli.commands import up as command
+
+    command.down(state)
+
+
+@app.command()
+def status(state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False) -> None:
+    """Show the mesh: its processes, nodes, models and replicas."""
+    from weft_cli.commands import status as command
+
+    command.run(state, url, as_json=as_json)
+
+
+@app.command()
+def chat(
+    model: Annotated[str | None, typer.Argument(help="Which model (default: the only one, or the first).")] = None,
+    message: Annotated[str | None, typer.Option("--message", "-m", help="Ask this once and end.")] = None,
+    system: Annotated[str | None, typer.Option(help="A system message.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="At most so many tokens an answer.")] = None,
+    state: StateOption = None,
+    url: UrlOption = None,
+) -> None:
+    """Talk to a model."""
+    from weft_cli.commands import chat as command
+
+    command.run(state, url, model, message=message, system=system, max_tokens=max_tokens)
+
+
+@app.command()
+def deploy(
+    source: Annotated[str, typer.Argument(help="A GGUF file on the workers, `tiny` (built in) or `simulated`.")],
+    name: Annotated[str | None, typer.Option(help="What people call it (default: from the source).")] = None,
+    engine: Annotated[str | None, typer.Option(help="llama.cpp or simulated (default: what fits).")] = None,
+    engine_arg: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Handed to the engine; repeatable.")
+    ] = None,
+    replicas: Annotated[int | None, typer.Option(min=0, help="How many copies.")] = None,
+    context: Annotated[int | None, typer.Option(min=1, help="Tokens of prompt and answer together.")] = None,
+    concurrency: Annotated[int | None, typer.Option(min=1, max=1024, help="Requests that a copy runs at once.")] = None,
+    wait: Annotated[float, typer.Option(min=0, help="Seconds to wait until it answers.")] = 120.0,
+    state: StateOption = None,
+    url: UrlOption = None,
+) -> None:
+    """Deploy a model, or a new revision of the one that bears the name."""
+    from weft_cli.commands import models as command
+
+    settings = command.Wanted(name, engine, tuple(engine_arg or ()), replicas, context, concurrency)
+    command.deploy(state, url, source, settings, wait_s=wait)
+
+
+@app.command()
+def remove(model: str, state: StateOption = None, url: UrlOption = None) -> None:
+    """Take a model away; its replicas finish what they do."""
+    from weft_cli.commands import models as command
+
+    command.remove(state, url, model)
+
+
+@app.command()
+def retry(model: str, state: StateOption = None, url: UrlOption = None) -> None:
+    """Try a model again that was given up as unservable."""
+    from weft_cli.commands import models as command
+
+    command.retry(state, url, model)
+
+
+@app.command()
+def nodes(state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False) -> None:
+    """List the machines of the mesh."""
+    from weft_cli.commands import nodes as command
+
+    command.run(state, url, as_json=as_json)
+
+
+@app.command()
+def events(
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as events happen.")] = False,
+    start: Annotated[int, typer.Option("--from", min=0, metavar="N", help="Begin after this log position.")] = 0,
+    catalogue: Annotated[bool, typer.Option(help="List every kind of event there can be.")] = False,
+    as_json: JsonOption = False,
+    state: StateOption = None,
+    url: UrlOption = None,
+) -> None:
+    """Show the event log."""
+    from weft_cli.commands import events as command
+
+    if catalogue:
+        command.catalogue(as_json=as_json)
+    else:
+        command.run(state, url, after=start, follow=follow, as_json=as_json)
+
+
+@app.command()
+def explain(
+    replica: Annotated[str, typer.Argument(help="A replica's id, or a model's name for its newest.")],
+    as_json: JsonOption = False,
+    state: StateOption = None,
+    url: UrlOption = None,
+) -> None:
+    """Say why a replica went where it did: every node with its reason or its scores, computed from the log."""
+    from weft_cli.commands import explain as command
+
+    command.run(state, url, replica, as_json=as_json)
+
+
+@app.command(context_settings={"allow_extra_args": True})
+def worker(
+    join: Annotated[str, typer.Option(metavar="URL", help="The gateway of the mesh to join.")],
+    token: Annotated[str | None, typer.Option(envvar="WEFT_JOIN_TOKEN", help="A registration token.")] = None,
+    name: Annotated[str | None, typer.Option(help="The node's name (default: the host's).")] = None,
+    label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A label; repeatable.")] = None,
+    host: Annotated[str | None, typer.Option(help="The address where gateways reach this node.")] = None,
+    folder: Annotated[Path | None, typer.Option("--state", metavar="DIR", help="What the worker keeps.")] = None,
+) -> None:
+    """Let this machine work for a mesh."""
+    from weft_cli.commands import worker as command
+
+    command.run(join, token, name=name, labels=tuple(label or ()), host=host, folder=folder)
+
+
+@app.command("test")
+def check(
+    paths: Annotated[list[str] | None, typer.Argument(help="Only these tests.")] = None,
+    slow: Annotated[bool, typer.Option("--slow", help="The slow tests, and only those.")] = False,
+    sabotage: Annotated[bool, typer.Option("--sabotage", help="Break what each story tests; it must notice.")] = False,
+    share: Annotated[str | None, typer.Option(metavar="K/N", help="With --sabotage: the K-th of N parts.")] = None,
+    seed: Annotated[str, typer.Option(help="With --share: what the parts are drawn by.")] = "",
+    listing: Annotated[bool, typer.Option("--list", help="With --sabotage: list the stories.")] = False,
+) -> None:
+    """Check this source tree: style, types, import rules and tests."""
+    from weft_cli.commands import test as command
+
+    command.run(tuple(paths or ()), slow=slow, sabotage=sabotage, share=share, seed=seed, listing=listing)
+
+
+@app.command()
+def lint() -> None:
+    """Check style, types and import rules only."""
+    from weft_cli.commands import test as command
+
+    command.lint()
+
+
+def main() -> int:
+    """Run the command line; the exit status."""
+    import sys
+
+    try:
+        app(standalone_mode=True)
+    except Failure as e:
+        print(f"weft: {e}", file=sys.stderr)
+        return int(e.exit)
+    except KeyboardInterrupt:
+        return 130
+    return 0

@@ -1,0 +1,158 @@
+"""The gateway as the command line sees it: JSON over HTTP, one sentence for every error.
+
+On the standard library alone: `weft status` should not wait for an HTTP library to load, and the environment's
+proxies have no say about a mesh.
+"""
+
+import http.client
+import json
+import os
+import ssl
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, cast
+from urllib.parse import quote, urlencode, urlsplit
+
+from weft_cli.failure import Failure
+
+_TIMEOUT_S = 60.0
+
+
+class Refused(Failure):
+    """The gateway answered with an error. `status` is its HTTP status."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+class Unreachable(Failure):
+    """No gateway answers there."""
+
+
+class Gateway:
+    """A mesh's front door. Every call raises Refused or Unreachable, each with a sentence."""
+
+    def __init__(self, url: str, *, key: str | None = None, timeout_s: float = _TIMEOUT_S) -> None:
+        parts = urlsplit(url if "//" in url else f"http://{url}")
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise Failure(f"{url} is no address of a gateway; one looks like http://127.0.0.1:8080")
+        self.url = f"{parts.scheme}://{parts.netloc}"
+        self._host, self._port = parts.hostname, parts.port
+        self._tls = parts.scheme == "https"
+        self._key = key or os.environ.get("WEFT_API_KEY")
+        self._timeout_s = timeout_s
+
+    def get(self, path: str, **query: str | int) -> Any:
+        """The JSON body of a GET."""
+        with self._asked("GET", _with(path, query)) as answer:
+            return _json(answer)
+
+    def post(self, path: str, body: object, *, idempotency_key: str | None = None) -> Any:
+        """The JSON body of a POST's answer."""
+        more = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
+        with self._asked("POST", path, body, more) as answer:
+            return _json(answer)
+
+    def delete(self, path: str) -> Any:
+        """The JSON body of a DELETE's answer; None where it has none."""
+        with self._asked("DELETE", path) as answer:
+            return _json(answer)
+
+    def stream(
+        self, method: str, path: str, body: object = None, *, timeout_s: float | None = None, **query: str | int
+    ) -> Iterator[tuple[str, str]]:
+        """Server-sent events as (event, data), until the server ends the stream.
+
+        `timeout_s` bounds the silence between two lines; None: the client's own bound.
+        """
+        accept = {"Accept": "text/event-stream"}
+        with self._asked(method, _with(path, query), body, accept, timeout_s) as answer:
+            yield from _server_sent(answer)
+
+    @contextmanager
+    def _asked(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float | None = None,
+    ) -> Generator[http.client.HTTPResponse]:
+        timeout = timeout_s or self._timeout_s
+        connection: http.client.HTTPConnection
+        if self._tls:
+            context = ssl.create_default_context()
+            connection = http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=context)
+        else:
+            connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout)
+        content = None if body is None else json.dumps(body).encode()
+        sent = {"Accept": "application/json", **(headers or {})}
+        sent |= {"Content-Type": "application/json"} if content is not None else {}
+        sent |= {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        try:
+            connection.request(method, path, content, sent)
+            answer = connection.getresponse()
+            if answer.status >= 400:
+                raise Refused(answer.status, _sentence(answer.status, answer.read(1 << 20)))
+            yield answer
+        except TimeoutError as e:
+            raise Unreachable(f"{self.url} did not answer within {timeout:g} s") from e
+        except (http.client.HTTPException, ConnectionResetError, BrokenPipeError) as e:
+            raise Unreachable(f"{self.url} broke the connection off ({type(e).__name__})") from e
+        except OSError as e:
+            reason = e.strerror or str(e)
+            raise Unreachable(f"nothing answers at {self.url} ({reason}); is the mesh up? (weft up)") from e
+        finally:
+            connection.close()
+
+
+def segment(text: str) -> str:
+    """A name or id as one segment of a path."""
+    return quote(text, safe="")
+
+
+def _with(path: str, query: Mapping[str, str | int]) -> str:
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+def _json(answer: http.client.HTTPResponse) -> Any:
+    body = answer.read()
+    if not body:
+        return None
+    try:
+        return json.loads(body)
+    except ValueError as e:
+        raise Refused(answer.status, f"the answer of {answer.url or 'the gateway'} is not JSON") from e
+
+
+def _sentence(status: int, body: bytes) -> str:
+    """The reason that an error body gives: a problem's detail, or OpenAI's message."""
+    try:
+        parsed: object = json.loads(body)
+    except ValueError:
+        parsed = None
+    if isinstance(parsed, dict):
+        found = cast("dict[str, Any]", parsed)
+        error = found.get("error")
+        if isinstance(error, dict):
+            found = cast("dict[str, Any]", error)
+        for name in ("detail", "message", "title"):
+            if isinstance(text := found.get(name), str) and text:
+                return text
+    text = body.decode(errors="replace").strip()
+    return text[:500] or f"the gateway answered with status {status} and no reason"
+
+
+def _server_sent(answer: http.client.HTTPResponse) -> Iterator[tuple[str, str]]:
+    event, data = "message", list[str]()
+    while line := answer.readline():
+        text = line.decode(errors="replace").rstrip("\r\n")
+        if not text:
+            if data:
+                yield event, "\n".join(data)
+            event, data = "message", []
+        elif text.startswith("data:"):
+            data.append(text[5:].removeprefix(" "))
+        elif text.startswith("event:"):
+            event = text[6:].strip()

@@ -1,0 +1,83 @@
+"""`weft status`: processes, nodes, models and replicas, as tables or as JSON."""
+
+import json
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from weft_cli import api, where
+from weft_cli.client import Gateway, Refused, Unreachable
+from weft_cli.commands import nodes as node_list
+from weft_cli.embedded import run_file
+from weft_cli.embedded.run_file import RunFile
+from weft_cli.failure import Exit
+from weft_cli.render import age, table
+
+
+def run(folder: Path | None, url: str | None, *, as_json: bool) -> None:
+    """Print the mesh. Exits with 3 where none runs, with 4 where a part, model or replica isn't ready."""
+    state = where.state(folder)
+    record = run_file.read(state)
+    if record is not None and not record.alive():
+        record = None
+    if record is None and url is None:
+        if as_json:
+            print(json.dumps({"running": False, "state": str(state.folder)}))
+        else:
+            print(f"no mesh runs on {state.folder}; start one: weft up")
+        raise SystemExit(int(Exit.NOT_RUNNING))
+    gateway = where.gateway(folder, url, timeout_s=10.0)
+    found: api.Snapshot | None = None
+    problems: tuple[str, ...]
+    try:
+        found = api.snapshot(gateway)
+        problems = found.problems
+    except (Refused, Unreachable) as e:
+        problems = (str(e),)
+    if as_json:
+        print(json.dumps(_object(gateway, str(state.folder), record, found, problems), indent=1))
+    else:
+        _show(gateway, record, found, problems)
+    if not _ready(record, found):
+        raise SystemExit(int(Exit.NOT_READY))
+
+
+def _ready(record: RunFile | None, found: api.Snapshot | None) -> bool:
+    parts = record is None or all(part.state == "ready" for part in record.parts)
+    return parts and found is not None and all(model.ready >= model.wanted for model in found.models)
+
+
+def _object(
+    gateway: Gateway, folder: str, record: RunFile | None, found: api.Snapshot | None, problems: tuple[str, ...]
+) -> dict[str, Any]:
+    lists: dict[str, Any] = asdict(found) if found is not None else {"nodes": [], "models": [], "replicas": []}
+    return {
+        "running": True,
+        "ready": _ready(record, found),
+        "url": gateway.url,
+        "state": folder if record is not None else None,
+        "launcher": record.pid if record is not None else None,
+        "stage": record.stage if record is not None else None,
+        "parts": [asdict(part) for part in record.parts] if record is not None else [],
+        **lists,
+        "problems": problems,
+    }
+
+
+def _show(gateway: Gateway, record: RunFile | None, found: api.Snapshot | None, problems: tuple[str, ...]) -> None:
+    if record is not None:
+        print(f"{gateway.url}, {record.stage}, up for {age(time.time() - record.since)} (process {record.pid})\n")
+        parts = [(part.name, part.state, part.pid, part.port, part.restarts) for part in record.parts]
+        table(("process", "state", "pid", "port", "restarts"), parts)
+        print()
+    if found is not None:
+        node_list.show(found.nodes)
+        print()
+        models = [(m.name, m.state, m.revision, m.engine, f"{m.ready}/{m.wanted}", m.reason) for m in found.models]
+        table(("model", "state", "revision", "engine", "ready", "reason"), models)
+        print()
+        replicas = [(r.id, r.model, r.revision, r.state, r.node, r.engine, r.reason) for r in found.replicas]
+        table(("replica", "model", "revision", "state", "node", "engine", "reason"), replicas)
+    for problem in problems:
+        print(f"\n{problem}")

@@ -1,0 +1,58 @@
+"""`weft worker`: this process becomes the keeper of a node that joins a mesh."""
+
+import os
+import re
+import socket
+import sys
+from pathlib import Path
+
+from weft_cli.client import Gateway
+from weft_cli.embedded import prerequisites
+from weft_cli.embedded.state import default_folder
+from weft_cli.failure import Exit, Failure
+
+MODULE = "weft_worker_agent"
+
+
+def run(
+    join: str,
+    token: str | None,
+    *,
+    name: str | None,
+    labels: tuple[str, ...],
+    host: str | None,
+    folder: Path | None,
+) -> None:
+    """Replace this process by the worker's keeper."""
+    if not token:
+        raise Failure("a worker needs a registration token: --token, or WEFT_JOIN_TOKEN in its environment", Exit.USAGE)
+    prerequisites.check()
+    own = settings(join, token, name=name, labels=labels, host=host, folder=folder)
+    os.execve(sys.executable, [sys.executable, "-m", MODULE], {**os.environ, **own})
+
+
+def settings(
+    join: str,
+    token: str,
+    *,
+    name: str | None = None,
+    labels: tuple[str, ...] = (),
+    host: str | None = None,
+    folder: Path | None = None,
+) -> dict[str, str]:
+    """The worker's settings as environment variables. Raises Failure for what can't be meant."""
+    pairs = [each.partition("=") for each in labels]
+    if bad := [each for each, (key, equals, _) in zip(labels, pairs, strict=True) if not key or not equals]:
+        raise Failure(f"--label {bad[0]}: want KEY=VALUE", Exit.USAGE)
+    node = name or re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname()) or "worker"
+    found = {
+        "WEFT_GATEWAY_URL": Gateway(join).url,
+        "WEFT_JOIN_TOKEN": token,
+        "WEFT_NODE_NAME": node,
+        "WEFT_STATE": str((folder or default_folder() / "worker").expanduser().absolute()),
+    }
+    if pairs:
+        found["WEFT_LABELS"] = ",".join(f"{key}={value}" for key, _, value in pairs)
+    if host:
+        found["WEFT_ADVERTISE_HOST"] = host
+    return found

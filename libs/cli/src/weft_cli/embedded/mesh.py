@@ -1,0 +1,143 @@
+"""What an embedded mesh consists of: each process, its settings, its log, and in which order they end."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from weft_contracts.ids import token_hash, token_id
+from weft_servers import nats_server, postgres_server
+from weft_servers.nats_conf import OperatorMode
+from weft_servers.port import LOOPBACK
+
+from weft_cli.embedded import processes, readiness, servers
+from weft_cli.embedded.ports import Ports
+from weft_cli.embedded.processes import Command, Running
+from weft_cli.embedded.state import State
+from weft_cli.embedded.supervisor import Part
+
+SERVICES: dict[str, str] = {
+    "registry": "weft_registry",
+    "gateway": "weft_gateway",
+    "scheduler": "weft_scheduler",
+    "reconciler": "weft_reconciler",
+    "metadata-cache": "weft_metadata_cache",
+}
+"""Python module by service, in the order of their start: what others wait for comes first."""
+WORKER_MODULE = "weft_worker_agent"
+_GRACE_S = {"gateway": 20.0, "worker": 25.0, "service": 15.0}
+"""From the stop signal to the end by force: above what each allows itself."""
+_SERVER_GRACE_S = 10.0
+
+
+def worker_names(count: int) -> tuple[str, ...]:
+    """Names of the launcher's own workers, which are also their nodes' names."""
+    return tuple(f"worker-{number}" for number in range(1, count + 1))
+
+
+def port_names(workers: int) -> tuple[str, ...]:
+    """All that needs a port besides the gateway."""
+    services = tuple(name for name in SERVICES if name != "gateway")
+    return ("nats", "nats-monitor", *services, *worker_names(workers))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One state's mesh: makes its parts."""
+
+    state: State
+    ports: Ports
+    workers: int
+    join_secret: str
+    lock_fd: int
+    """The state's lock, which every process inherits: it is free when the last of them has ended."""
+
+    def nats(self, operator: OperatorMode) -> Part:
+        def start() -> servers.Server:
+            return nats_server.start(
+                self.state.nats,
+                operator=operator,
+                client_port=self.ports["nats"],
+                monitor_port=self.ports["nats-monitor"],
+                grace_s=_SERVER_GRACE_S,
+            )
+
+        log = self.state.nats / "nats.log"
+        return Part("nats", lambda: servers.start(start), _already, log, self.ports["nats"], _SERVER_GRACE_S)
+
+    def postgres(self, started: Callable[[str], None]) -> Part:
+        """`started` is told the database's URL at every start; it stays the same."""
+
+        def start() -> servers.Server:
+            server = postgres_server.start(self.state.postgres, grace_s=_SERVER_GRACE_S)
+            started(server.url)
+            return server
+
+        log = self.state.postgres / "postgres.log"
+        return Part("postgres", lambda: servers.start(start), _already, log, None, _SERVER_GRACE_S)
+
+    def service(self, name: str, **settings: str) -> Part:
+        """One of the services; further settings as environment variables."""
+        if name == "registry":
+            settings |= {
+                "WEFT_TRUST": str(self.state.trust),
+                "WEFT_BOOTSTRAP_TOKEN_ID": token_id(self.join_secret),
+                "WEFT_BOOTSTRAP_TOKEN_HASH": token_hash(self.join_secret),
+            }
+        folder = self.state.service(name)
+        return self._process(
+            name,
+            SERVICES[name],
+            _GRACE_S["gateway" if name == "gateway" else "service"],
+            WEFT_NATS_URL=f"nats://{LOOPBACK}:{self.ports['nats']}",
+            WEFT_NATS_CREDENTIALS=str(self.state.credentials(name)),
+            WEFT_STATE=str(folder),
+            **settings,
+        )
+
+    def worker(self, number: int) -> Part:
+        """One of the launcher's own workers: each reports its share of the machine."""
+        return self._process(
+            f"worker-{number}",
+            WORKER_MODULE,
+            _GRACE_S["worker"],
+            WEFT_GATEWAY_URL=self.ports.url,
+            WEFT_JOIN_TOKEN=self.join_secret,
+            WEFT_NODE_NAME=f"worker-{number}",
+            WEFT_STATE=str(self.state.worker(number)),
+            WEFT_SHARE=f"1/{self.workers}",
+        )
+
+    def _process(self, name: str, module: str, grace_s: float, **settings: str) -> Part:
+        port = self.ports[name]
+        command = Command(
+            argv=(sys.executable, "-m", module),
+            env=processes.environment(
+                WEFT_HTTP_HOST=LOOPBACK,
+                WEFT_HTTP_PORT=str(port),
+                WEFT_LOG_FORMAT="json",
+                **settings,
+            ),
+            log=self.state.log(name),
+            keep_fds=(self.lock_fd,),
+        )
+
+        async def start() -> Running:
+            return await processes.start(command)
+
+        return Part(name, start, lambda: readiness.problem(port), command.log, port, grace_s)
+
+
+def stop_order(names: list[str]) -> list[list[str]]:
+    """Who ends together, one group after the other: requests first, then runs, then what records their end."""
+    gateway = [name for name in names if name == "gateway"]
+    workers = [name for name in names if name.startswith("worker-")]
+    services = [name for name in names if name in SERVICES and name != "gateway"]
+    last = [name for name in names if name not in {*gateway, *workers, *services}]
+    return [group for group in (gateway, workers, services, last) if group]
+
+
+async def _already() -> str | None:
+    """A server's start returns only when it is ready."""
+    await asyncio.sleep(0)
+    return None

@@ -1,0 +1,75 @@
+"""The ports of an embedded mesh: chosen once, pinned in its state, checked before use."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft_servers.port import LOOPBACK, PortInUse, check_free, choose
+
+from weft_cli.embedded.state import read_json, write_private
+from weft_cli.failure import Failure
+
+GATEWAY_DEFAULT = 8080
+"""Of a state that has none yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Port by name: `gateway`, `nats`, `nats-monitor` and one for each service and worker."""
+
+    by_name: dict[str, int]
+    moved: tuple[str, ...] = ()
+    """Names whose pinned port is taken by a stranger, and which got another one."""
+
+    def __getitem__(self, name: str) -> int:
+        return self.by_name[name]
+
+    @property
+    def url(self) -> str:
+        """Where the gateway answers."""
+        return f"http://{LOOPBACK}:{self['gateway']}"
+
+
+def settle(file: Path, names: tuple[str, ...], gateway: int | None) -> Ports:
+    """Return the ports of a state that this process has locked, and pin those that are new.
+
+    The gateway's is people's to choose: it moves only when they say so.
+
+    Raises:
+        Failure: the gateway's port is taken.
+    """
+    pinned = {k: v for k, v in (read_json(file) or {}).items() if isinstance(v, int)}
+    ports = {"gateway": gateway or pinned.get("gateway", GATEWAY_DEFAULT)}
+    try:
+        check_free(ports["gateway"])
+    except PortInUse as e:
+        raise Failure(
+            f"port {e.port} on {LOOPBACK} is taken by another process; stop that, or choose another port:"
+            f" weft up --port {choose()[0]}"
+        ) from e
+    except OverflowError as e:
+        raise Failure(f"{ports['gateway']} is not a port: choose one from 1 to 65535") from e
+    moved: list[str] = []
+    for name in names:
+        known = pinned.get(name)
+        if known is not None and known not in ports.values() and _free(known):
+            ports[name] = known
+            continue
+        if known is not None:
+            moved.append(name)
+        ports[name] = _other_than({*ports.values(), *pinned.values()})
+    if pinned != (merged := pinned | ports):
+        write_private(file, json.dumps(merged, indent=1) + "\n")
+    return Ports(ports, tuple(moved))
+
+
+def _free(port: int) -> bool:
+    try:
+        check_free(port)
+    except PortInUse:
+        return False
+    return True
+
+
+def _other_than(taken: set[int]) -> int:
+    return next(port for port in choose(len(taken) + 1) if port not in taken)

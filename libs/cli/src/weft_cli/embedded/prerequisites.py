@@ -1,0 +1,39 @@
+"""What the machine must have that no wheel brings; what is missing is named with its remedy."""
+
+import ctypes
+import platform
+import sys
+from pathlib import Path
+
+from weft_cli.failure import Failure
+
+
+def check() -> None:
+    """Return if llama.cpp can run here. Raises Failure with the remedy."""
+    if sys.platform != "linux":
+        return
+    if platform.machine() in ("x86_64", "AMD64") and not has_avx2(_cpuinfo()):
+        raise Failure(
+            "this processor has no AVX2, which the llama.cpp engine needs; use a machine whose processor has it"
+            " (Intel since 2013, AMD since 2015), or let a virtual machine show it its host's processor"
+        )
+    try:
+        ctypes.CDLL("libgomp.so.1")
+    except OSError:
+        raise Failure(
+            "libgomp.so.1 is missing, which the llama.cpp engine needs; install it"
+            " (Debian, Ubuntu: apt install libgomp1; Fedora: dnf install libgomp; Alpine: apk add libgomp)"
+        ) from None
+
+
+def has_avx2(cpuinfo: str) -> bool:
+    """Whether `/proc/cpuinfo` lists the flag. An empty text tells nothing and is let through."""
+    flags = [line.split(":", 1)[1].split() for line in cpuinfo.splitlines() if line.startswith("flags")]
+    return not flags or "avx2" in flags[0]
+
+
+def _cpuinfo() -> str:
+    try:
+        return Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return ""

@@ -1,0 +1,85 @@
+"""The launcher's end of the founding step, and the token with which its own workers join."""
+
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import sys
+from pathlib import Path
+from typing import Any
+
+from weft_servers.nats_conf import OperatorMode
+
+from weft_cli.embedded.logs import open_for_append, tail
+from weft_cli.embedded.state import State, write_private
+from weft_cli.failure import Failure
+
+_TIMEOUT_S = 60.0
+
+
+class Founding:
+    """The founding step, begun. Use as an asynchronous context manager."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._log = state.log("founding")
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def __aenter__(self) -> "Founding":
+        log = open_for_append(self._log)
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "weft_cli.embedded.founding",
+                str(self._state.folder),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+        finally:
+            os.close(log)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._process is not None
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+
+    async def operator_mode(self) -> OperatorMode:
+        """What the NATS server is told of the mesh's accounts; credentials lie in the state by then."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        line = await self._bounded(self._process.stdout.readline())
+        if not line:
+            raise Failure(f"the mesh's keys could not be made or read{tail(self._log)}")
+        return OperatorMode(**json.loads(line))
+
+    async def declare(self, url: str) -> None:
+        """Make the server at `url` hold the streams, buckets and stores."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.write(url.encode() + b"\n")
+        self._process.stdin.close()
+        if await self._bounded(self._process.wait()):
+            raise Failure(f"the server's streams could not be declared{tail(self._log)}")
+
+    async def _bounded(self, work: Any) -> Any:
+        try:
+            return await asyncio.wait_for(work, _TIMEOUT_S)
+        except TimeoutError:
+            raise Failure(f"the founding step took longer than {_TIMEOUT_S:g} s{tail(self._log)}") from None
+
+
+def join_secret(file: Path) -> str:
+    """The secret of this state's own join token: 256 random bits, made once, mode 600."""
+    with contextlib.suppress(FileNotFoundError):
+        if known := file.read_text().strip():
+            return known
+    secret = secrets.token_urlsafe(32)
+    write_private(file, secret + "\n")
+    return secret

@@ -1,0 +1,54 @@
+"""What an `up` says: lines for people, and the outcome of the start for whoever started it in the background."""
+
+import json
+import os
+import sys
+import time
+from typing import TextIO
+
+
+class Voice:
+    """Lines on a stream, and the same to a waiting parent through a pipe, until the start is over."""
+
+    def __init__(self, out: TextIO | None = None, report_fd: int | None = None) -> None:
+        self._out = out or sys.stdout
+        self._report_fd = report_fd
+        self._began = time.monotonic()
+        self._styled = self._out.isatty() and "NO_COLOR" not in os.environ
+
+    def line(self, text: str = "") -> None:
+        print(text, file=self._out, flush=True)
+        self._report(line=text)
+
+    def part(self, name: str, what: str) -> None:
+        """A line about one part, with the seconds since the start."""
+        mark = f"\033[1m{name:<16}\033[0m" if self._styled else f"{name:<16}"
+        print(f"  {mark} {self._since():>6}  {what}", file=self._out, flush=True)
+        self._report(line=f"  {name:<16} {self._since():>6}  {what}")
+
+    def started(self) -> None:
+        """The mesh is up: the parent need wait no longer."""
+        self._report(started=True)
+        self._hang_up()
+
+    def failed(self, sentence: str) -> None:
+        """The start failed."""
+        print(f"weft: {sentence}", file=sys.stderr, flush=True)
+        self._report(failed=sentence)
+        self._hang_up()
+
+    def _since(self) -> str:
+        return f"{time.monotonic() - self._began:.1f} s"
+
+    def _report(self, **what: object) -> None:
+        if self._report_fd is None:
+            return
+        try:
+            os.write(self._report_fd, json.dumps(what).encode() + b"\n")
+        except OSError:  # the parent is gone; the mesh goes on
+            self._hang_up()
+
+    def _hang_up(self) -> None:
+        if self._report_fd is not None:
+            os.close(self._report_fd)
+            self._report_fd = None

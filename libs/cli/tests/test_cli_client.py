@@ -1,0 +1,178 @@
+"""The gateway's client and the commands on it, against a small HTTP server that answers what a test says."""
+
+import http.server
+import json
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+from weft_cli.app import app
+from weft_cli.client import Gateway, Refused, Unreachable
+from weft_cli.commands import models
+from weft_cli.commands.worker import settings
+from weft_cli.failure import Exit, Failure
+from weft_servers.port import choose
+
+Answers = dict[tuple[str, str], tuple[int, Any]]
+
+
+class Fake:
+    """A gateway that says what it is told to, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.answers: Answers = {}
+        self.asked: list[tuple[str, str, Any, dict[str, str]]] = []
+        fake = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def _answer(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                asked = json.loads(body) if body else None
+                fake.asked.append((self.command, self.path, asked, dict(self.headers.items())))
+                status, said = fake.answers.get((self.command, self.path), (404, {"detail": "no such route"}))
+                content = said if isinstance(said, bytes) else json.dumps(said).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_GET = do_POST = do_DELETE = _answer
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Say nothing."""
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+
+@pytest.fixture
+def fake() -> Iterator[Fake]:
+    fake = Fake()
+    thread = threading.Thread(target=fake.server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    yield fake
+    fake.server.shutdown()
+    thread.join()
+    fake.server.server_close()
+
+
+Weft = Callable[..., Any]
+
+
+@pytest.fixture
+def weft(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> Weft:
+    """Runs a command against the fake gateway."""
+    monkeypatch.setenv("WEFT_URL", fake.url)
+    return lambda *arguments: CliRunner().invoke(app, list(arguments))
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({"detail": "there is no model x"}, "there is no model x"),
+        ({"error": {"message": "messages is empty"}}, "messages is empty"),
+        ({"title": "Not Found"}, "Not Found"),
+        (b"plain words", "plain words"),
+        (b"", "the gateway answered with status 422 and no reason"),
+    ],
+)
+def test_every_form_of_an_error_becomes_its_sentence(fake: Fake, body: Any, sentence: str) -> None:
+    fake.answers["GET", "/x"] = (422, body)
+    with pytest.raises(Refused) as refused:
+        Gateway(fake.url).get("/x")
+    assert (422, sentence) == (refused.value.status, str(refused.value))
+
+
+def test_a_gateway_that_isnt_there_is_named_with_what_to_do() -> None:
+    port = choose()[0]
+    with pytest.raises(Unreachable, match=f"nothing answers at http://127.0.0.1:{port}.*weft up"):
+        Gateway(f"http://127.0.0.1:{port}").get("/x")
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(Failure, match="no address of a gateway"):
+        Gateway("ftp://somewhere")
+
+
+def test_server_sent_events_come_one_by_one(fake: Fake) -> None:
+    fake.answers["GET", "/s"] = (200, b": hello\n\nevent: error\ndata: {\ndata: }\n\ndata: [DONE]\n\n")
+    assert [("error", "{\n}"), ("message", "[DONE]")] == list(Gateway(fake.url).stream("GET", "/s"))
+
+
+def test_the_key_and_the_idempotency_key_are_sent(fake: Fake) -> None:
+    fake.answers["POST", "/p"] = (200, {"ok": True})
+    assert {"ok": True} == Gateway(fake.url, key="secret").post("/p", {}, idempotency_key="once")
+    headers = fake.asked[0][3]
+    assert ("Bearer secret", "once") == (headers["Authorization"], headers["Idempotency-Key"])
+
+
+def test_a_spec_is_read_from_the_command_line() -> None:
+    wanted = models.Wanted(None, None, ("rate=2.5", "fail=true", "word=true story", "n=3"), 2, 512, 4)
+    assert {
+        "source": {"kind": "simulated"},
+        "engine": "simulated",
+        "engine_args": {"rate": 2.5, "fail": True, "word": "true story", "n": 3},
+        "min_replicas": 2,
+        "max_replicas": 2,
+        "context_tokens": 512,
+        "concurrency": 4,
+    } == models.spec("simulated", wanted)
+    assert {"kind": "builtin", "name": "tiny"} == models.spec("tiny", models.Wanted())["source"]
+    assert {"kind": "path", "path": "/m/llama.gguf"} == models.spec("/m/llama.gguf", models.Wanted())["source"]
+    assert "llama" == models.name_for("/m/llama.gguf")
+
+
+@pytest.mark.parametrize("wanted", [models.Wanted(engine="magic"), models.Wanted(engine_args=("x",))])
+def test_a_spec_that_cant_be_meant_is_a_usage_error(wanted: models.Wanted) -> None:
+    with pytest.raises(Failure) as failure:
+        models.spec("tiny", wanted)
+    assert Exit.USAGE == failure.value.exit
+
+
+def test_a_workers_settings_are_read_from_the_command_line() -> None:
+    found = settings("http://10.0.0.1:8080/", "t", name="a", labels=("zone=b", "disk=fast"), host="10.0.0.2")
+    assert "http://10.0.0.1:8080" == found["WEFT_GATEWAY_URL"]
+    assert "zone=b,disk=fast" == found["WEFT_LABELS"]
+    with pytest.raises(Failure, match="want KEY=VALUE"):
+        settings("http://10.0.0.1:8080", "t", labels=("zone",))
+
+
+def test_chat_streams_an_answer_and_a_break_is_an_error(fake: Fake, weft: Weft) -> None:
+    def chunk(text: str) -> bytes:
+        return b"data: " + json.dumps({"choices": [{"delta": {"content": text}}]}).encode() + b"\n\n"
+
+    fake.answers["GET", "/v1/models"] = (200, {"data": [{"id": "other"}, {"id": "tiny"}]})
+    fake.answers["POST", "/v1/chat/completions"] = (200, chunk("Par") + chunk("is.") + b"data: [DONE]\n\n")
+    answered = weft("chat", "-m", "What is the capital of France?")
+    assert (0, "Paris.\n") == (answered.exit_code, answered.stdout)
+    assert "tiny" == fake.asked[-1][2]["model"]
+
+    fake.answers["POST", "/v1/chat/completions"] = (200, chunk("Par"))
+    broken = weft("chat", "-m", "What is the capital of France?")
+    assert isinstance(broken.exception, Failure)
+    assert "broke off" in str(broken.exception)
+
+
+def test_a_conversation_from_a_pipe_keeps_its_turns(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_URL", fake.url)
+    said = b'data: {"choices": [{"delta": {"content": "Yes."}}]}\n\ndata: [DONE]\n\n'
+    fake.answers["POST", "/v1/chat/completions"] = (200, said)
+
+    talked = CliRunner().invoke(app, ["chat", "tiny"], input="One?\nTwo?\n")
+
+    assert (0, "Yes.\nYes.\n") == (talked.exit_code, talked.stdout)
+    assert ["One?", "Yes.", "Two?"] == [turn["content"] for turn in fake.asked[-1][2]["messages"]]
+
+
+def test_the_catalogue_is_listed_without_a_mesh() -> None:
+    listed = CliRunner().invoke(app, ["events", "--catalogue"])
+    assert 0 == listed.exit_code
+    assert "node.assigned" in listed.stdout
+    assert 0 == CliRunner().invoke(app, ["events", "--catalogue", "--json"]).exit_code
+
+
+def test_wrong_usage_exits_with_2() -> None:
+    assert 2 == CliRunner().invoke(app, ["deploy"]).exit_code
+    assert 2 == CliRunner().invoke(app, ["up", "--workers", "0"]).exit_code

@@ -1,0 +1,40 @@
+"""The session protocol: both ends of one gRPC stream between a gateway and a replica."""
+
+from weft_dataplane.client_errors import (
+    FrameTooLarge,
+    QuestionFailed,
+    SessionBusy,
+    SessionError,
+    SessionLost,
+    SessionRefused,
+)
+from weft_dataplane.engine import Engine, EngineFacts, EngineLoad, LoadFailed, RequestRefused
+from weft_dataplane.host_life import HostLife, Identity
+from weft_dataplane.host_watch import watch_host
+from weft_dataplane.servicer import EngineServicer, make_server
+from weft_dataplane.session_client import SessionClient, Sink, make_hello
+from weft_dataplane.ticket import Ending, Ticket
+
+__all__ = [
+    "Ending",
+    "Engine",
+    "EngineFacts",
+    "EngineLoad",
+    "EngineServicer",
+    "FrameTooLarge",
+    "HostLife",
+    "Identity",
+    "LoadFailed",
+    "QuestionFailed",
+    "RequestRefused",
+    "SessionBusy",
+    "SessionClient",
+    "SessionError",
+    "SessionLost",
+    "SessionRefused",
+    "Sink",
+    "Ticket",
+    "make_hello",
+    "make_server",
+    "watch_host",
+]

@@ -1,0 +1,31 @@
+"""What can go wrong at a gateway's end of a session, each with one sentence."""
+
+from weft_contracts.gen import session_pb2 as pb
+
+
+class SessionError(Exception):
+    """Any failure of a session; the text is one sentence."""
+
+
+class SessionRefused(SessionError):
+    """The replica did not let the session in; `reason` is the protocol's name for why."""
+
+    def __init__(self, reason: pb.RefusalReason.ValueType, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class SessionLost(SessionError):
+    """The replica could not be reached, or the session is over."""
+
+
+class SessionBusy(SessionError):
+    """More waits to be sent than the bound allows: the replica does not read."""
+
+
+class FrameTooLarge(SessionError):
+    """Something that travels in one frame exceeds it, or a prompt exceeds the largest value."""
+
+
+class QuestionFailed(SessionError):
+    """The engine could not answer a question, or not in time."""

@@ -1,0 +1,94 @@
+"""What the session protocol asks of an engine: the small protocol that every adapter implements."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from weft_contracts.gen import session_pb2 as pb
+
+from weft_dataplane.ticket import Ticket
+
+
+class EngineLoad(NamedTuple):
+    """How busy an engine is, at the moment of asking."""
+
+    running: int
+    waiting: int
+    kv_used: float
+    """0..1 of the KV cache"""
+    steps: int
+    """engine steps since the start; stands still in a stall"""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFacts:
+    """What a loaded engine is; it doesn't change while the process lives."""
+
+    name: str
+    version: str
+    context_tokens: int
+    """prompt and answer together, per request"""
+    concurrency: int
+    """requests that run at once; more wait inside the engine"""
+
+
+class RequestRefused(Exception):
+    """A request that cannot run; the sentence is meant for the caller.
+
+    `fault` tells the gateway what to do with it: give up, go elsewhere, wait.
+    """
+
+    def __init__(self, fault: pb.Fault.ValueType, sentence: str) -> None:
+        super().__init__(sentence)
+        self.fault = fault
+        self.sentence = sentence
+
+
+class LoadFailed(Exception):
+    """An engine that cannot start; `permanent` when another try would fail the same way."""
+
+    def __init__(self, sentence: str, *, permanent: bool) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.permanent = permanent
+
+
+class Engine(Protocol):
+    """A loaded engine. All methods are called on the event loop's thread and none may block it.
+
+    Outputs go through the request's ticket, also on the loop's thread. What an engine emits within one
+    turn of the loop leaves as one frame, so it hands over a whole step at once.
+    """
+
+    @property
+    def facts(self) -> EngineFacts: ...
+
+    def submit(self, request: pb.Submit, prompt: pb.Prompt, ticket: Ticket) -> None:
+        """Start or queue a request. `prompt` is the request's prompt, a handle already resolved.
+
+        Raises RequestRefused. Every ticket taken must end by its `finish`.
+        """
+        ...
+
+    def cancel(self, ticket: Ticket) -> None:
+        """End a request within one step, with FINISH_CANCELLED. An ended one is no error."""
+        ...
+
+    def load(self) -> EngineLoad:
+        """How busy the engine is now. Cheap: it is asked once a frame."""
+        ...
+
+    async def count(self, prompt: pb.Prompt) -> int:
+        """How many tokens the prompt has, by this engine's template and tokenizer. Raises RequestRefused."""
+        ...
+
+    async def embed(self, texts: list[str]) -> pb.Vectors:
+        """One vector for each text. Raises RequestRefused where the model can't."""
+        ...
+
+    async def rerank(self, query: str, texts: list[str]) -> pb.Scores:
+        """One score for each text. Raises RequestRefused where the model can't."""
+        ...
+
+    async def close(self) -> None:
+        """Give back what the engine holds. Called once; running requests may end without a word."""
+        ...

@@ -1,0 +1,337 @@
+"""A session over a real socket: tokens, cancels, refusals, ends."""
+
+import asyncio
+
+import grpc.aio
+import pytest
+from weft_contracts.gen import session_pb2 as pb
+from weft_contracts.gen import session_pb2_grpc as pb_grpc
+from weft_dataplane import (
+    Ending,
+    QuestionFailed,
+    RequestRefused,
+    SessionClient,
+    SessionLost,
+    SessionRefused,
+    make_hello,
+)
+from weft_dataplane.limits import MAX_FRAME_BYTES, channel_options
+from weft_dataplane.scripted import HELLO, Collector, Host, served
+
+
+def text_request(text: str = "hello") -> pb.Submit:
+    return pb.Submit(text=text)
+
+
+async def test_a_request_streams_its_tokens_and_ends_with_usage(client: SessionClient, host: Host) -> None:
+    sink = Collector()
+    client.submit(text_request(), sink)
+    await host.engine.has(1)
+
+    host.engine.step("one ")
+    host.engine.step("two")
+    host.engine.finish_all()
+    last = await sink.end()
+
+    assert sink.text == "one two"
+    assert [i for o in sink.outputs for i in o.token_ids] == [7, 7]
+    assert last.finish == pb.FINISH_STOP
+    assert pb.Usage(prompt_tokens=3, output_tokens=2, cached_tokens=1) == last.usage
+    assert client.running == 0
+
+
+async def test_the_tokens_of_one_step_travel_in_one_frame(client: SessionClient, host: Host) -> None:
+    sinks = [Collector() for _ in range(20)]
+    for sink in sinks:
+        client.submit(text_request(), sink)
+    await host.engine.has(20)
+
+    host.engine.step()
+    host.engine.finish_all()
+    for sink in sinks:
+        await sink.end()
+
+    # token and end were made in one turn of the loop, so they are one output
+    assert [len(sink.outputs) for sink in sinks] == [1] * 20
+    assert client.load.steps == 1
+
+
+async def test_the_welcome_tells_what_the_engine_is(client: SessionClient) -> None:
+    assert (
+        client.welcome.engine,
+        client.welcome.engine_version,
+        client.welcome.context_tokens,
+        client.welcome.concurrency,
+    ) == ("scripted", "1", 1024, 8)
+    assert client.load.kv_used == 0.25
+
+
+async def test_an_idle_session_hears_the_load_every_second(client: SessionClient, host: Host) -> None:
+    host.engine.steps = 41
+    async with asyncio.timeout(5):
+        while client.load.steps != 41:
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("hello", "reason"),
+    [
+        (make_hello("m-2", "i-1", "d-1", "g"), pb.REFUSAL_REASON_WRONG_REPLICA),
+        (make_hello("m-1", "i-0", "d-1", "g"), pb.REFUSAL_REASON_WRONG_INCARNATION),
+        (make_hello("m-1", "i-1", "d-0", "g"), pb.REFUSAL_REASON_WRONG_REVISION),
+        (
+            pb.Hello(oldest_version=7, newest_version=9, replica="m-1", incarnation="i-1", revision_digest="d-1"),
+            pb.REFUSAL_REASON_VERSION,
+        ),
+    ],
+)
+async def test_a_hello_that_means_another_is_refused_by_name(
+    host: Host, hello: pb.Hello, reason: pb.RefusalReason.ValueType
+) -> None:
+    with pytest.raises(SessionRefused) as refused:
+        await host.open(hello)
+    assert reason == refused.value.reason
+
+
+async def test_a_loading_host_refuses_sessions_as_not_ready(host: Host) -> None:
+    host.servicer.life.move(pb.PHASE_LOADING)
+    with pytest.raises(SessionRefused, match="is loading") as refused:
+        await host.open()
+    assert refused.value.reason == pb.REFUSAL_REASON_NOT_READY
+
+
+async def test_an_address_where_nobody_listens_is_a_lost_session() -> None:
+    with pytest.raises(SessionLost, match=r"no session with 127\.0\.0\.1:1"):
+        await SessionClient.open("127.0.0.1:1", HELLO, timeout=2)
+
+
+async def test_a_retiring_replica_refuses_new_requests_and_finishes_what_runs(
+    client: SessionClient, host: Host
+) -> None:
+    running, late = Collector(), Collector()
+    client.submit(text_request(), running)
+    await host.engine.has(1)
+
+    host.servicer.life.retire()
+    client.submit(text_request(), late)
+    refused = await late.end()
+    host.engine.step("still here")
+    host.engine.finish_all()
+
+    assert (refused.finish, refused.fault) == (pb.FINISH_ERROR, pb.FAULT_RETIRING)
+    assert (await running.end()).finish == pb.FINISH_STOP
+    assert running.text == "still here"
+    with pytest.raises(SessionRefused) as gone:
+        await host.open()
+    assert gone.value.reason == pb.REFUSAL_REASON_RETIRING
+
+
+async def test_a_cancel_ends_the_request_at_the_engine_and_for_its_sink(client: SessionClient, host: Host) -> None:
+    sink = Collector()
+    number = client.submit(text_request(), sink)
+    await host.engine.has(1)
+
+    client.cancel(number)
+
+    assert (await sink.end()).finish == pb.FINISH_CANCELLED
+    assert [number] == host.engine.cancelled
+    client.cancel(number)  # an ended request is no error
+
+
+async def test_a_request_cancelled_before_it_left_never_reaches_the_engine(client: SessionClient, host: Host) -> None:
+    sink = Collector()
+    client.cancel(client.submit(text_request(), sink))
+
+    assert sink.outputs == [], "never called from within cancel"
+    assert (await sink.end()).finish == pb.FINISH_CANCELLED
+    assert host.engine.prompts == []
+
+
+async def test_a_sink_that_raises_loses_its_request_and_no_other(client: SessionClient, host: Host) -> None:
+    def broken(output: pb.Output) -> None:
+        raise ValueError("broken pipe")
+
+    good = Collector()
+    number = client.submit(text_request(), broken)
+    client.submit(text_request(), good)
+    await host.engine.has(2)
+
+    host.engine.step("x")
+    await host.engine.has(1)
+    host.engine.step("y")
+    host.engine.finish_all()
+
+    await good.end()
+    assert good.text == "xy"
+    assert [number] == host.engine.cancelled
+
+
+async def test_a_gateway_that_goes_away_has_its_requests_cancelled(host: Host) -> None:
+    client = await host.open()
+    sink = Collector()
+    client.submit(text_request(), sink)
+    await host.engine.has(1)
+
+    await client.close()
+    await host.engine.has(0)
+
+    assert host.engine.cancelled == [1]
+    assert sink.last.error == "session lost: closed by the gateway"
+
+
+async def test_every_sink_gets_exactly_one_end_when_the_host_dies() -> None:
+    async with served() as host:
+        client = await host.open()
+        sinks = [Collector() for _ in range(5)]
+        for sink in sinks:
+            client.submit(text_request(), sink)
+        await host.engine.has(5)
+        question = asyncio.create_task(client.questions.count("x" * 10))
+        await question
+
+    why = await asyncio.wait_for(client.closed, 5)
+
+    for sink in sinks:
+        assert sum(1 for o in sink.outputs if o.finish) == 1
+        assert (sink.last.finish, sink.last.fault) == (pb.FINISH_ERROR, pb.FAULT_ENGINE)
+        assert f"session lost: {why}" == sink.last.error
+    with pytest.raises(SessionLost):
+        client.submit(text_request(), Collector())
+    with pytest.raises(QuestionFailed, match="session lost"):
+        await client.questions.count("x")
+    await client.close()
+
+
+async def test_a_silent_replica_is_given_up(host: Host) -> None:
+    client = await SessionClient.open(host.target, HELLO, silence_s=0.4)
+    host.servicer._sessions.clear()  # nobody beats for this session any more
+
+    assert "silent" in await asyncio.wait_for(client.closed, 5)
+    await client.close()
+
+
+async def test_what_the_engine_refuses_reaches_the_sink_with_its_fault(client: SessionClient, host: Host) -> None:
+    host.engine.refuse = RequestRefused(pb.FAULT_CONTEXT_EXCEEDED, "9000 tokens exceed the context of 1024")
+    sink = Collector()
+    client.submit(text_request(), sink)
+
+    last = await sink.end()
+
+    assert (last.fault, last.error) == (pb.FAULT_CONTEXT_EXCEEDED, "9000 tokens exceed the context of 1024")
+
+
+async def test_a_request_without_a_prompt_is_refused(client: SessionClient) -> None:
+    sink = Collector()
+    client.submit(pb.Submit(max_tokens=3), sink)
+    assert (await sink.end()).fault == pb.FAULT_BAD_REQUEST
+
+
+async def test_a_prompt_larger_than_a_frame_arrives_whole(client: SessionClient, host: Host) -> None:
+    sink = Collector()
+    text = "é" * 3_000_000
+    client.submit(text_request(text), sink)
+    await host.engine.has(1)
+
+    assert text == host.engine.prompts[0].text
+    host.engine.finish_all()
+    assert (await sink.end()).finish == pb.FINISH_STOP
+
+
+async def test_a_large_request_that_is_no_prompt_is_refused_before_it_is_sent(client: SessionClient) -> None:
+    sink = Collector()
+    client.submit(pb.Submit(text="x", stop=["s" * MAX_FRAME_BYTES]), sink)
+    last = await sink.end()
+    assert last.fault == pb.FAULT_BAD_REQUEST
+    assert "exceeds the bound" in last.error
+
+
+async def test_questions_are_answered_and_failures_are_sentences(client: SessionClient) -> None:
+    chat = pb.Chat(messages=[pb.Message(role="user", content="four")])
+
+    assert await client.questions.count(chat) == 4
+    assert await client.questions.count("x" * 600_000) == 600_000
+    vectors = await client.questions.embed(["a", "bcd"])
+    assert [vector.values[0] for vector in vectors.vectors] == [1.0, 3.0]
+    with pytest.raises(QuestionFailed, match="this model does not rerank"):
+        await client.questions.rerank("q", ["a"])
+
+
+async def test_a_gateway_that_reads_slowly_gets_merged_steps_and_holds_nobody_up(
+    client: SessionClient, host: Host
+) -> None:
+    async with grpc.aio.insecure_channel(host.target, options=channel_options()) as channel:
+        slow = pb_grpc.EngineStub(channel).Session()
+        await slow.write(pb.ClientFrame(hello=HELLO))
+        await slow.read()
+        await slow.write(pb.ClientFrame(submit=pb.Submit(request=1, text="slow")))
+        quick_sink = Collector()
+        client.submit(text_request(), quick_sink)
+        await host.engine.has(2)
+
+        # when the engine makes more than the sockets hold, and the slow one reads nothing
+        for _ in range(3000):
+            host.engine.step("x" * 2000)
+            await asyncio.sleep(0)
+        host.engine.finish_all()
+        await quick_sink.end()
+
+        # then the quick one has all, and the slow one gets all, in fewer outputs
+        outputs: list[pb.Output] = []
+        async with asyncio.timeout(10):
+            while not outputs or not outputs[-1].finish:
+                frame = await slow.read()
+                assert isinstance(frame, pb.EngineFrame)
+                assert frame.ByteSize() <= MAX_FRAME_BYTES
+                outputs.extend(frame.step.outputs)
+        assert quick_sink.text == "".join(output.text for output in outputs)
+        assert sum(len(output.token_ids) for output in outputs) == 3000
+        assert len(outputs) < 3000
+        slow.cancel()
+
+
+async def test_a_gateway_that_reads_nothing_is_given_up_when_its_backlog_outgrows_the_bound(
+    host: Host,
+) -> None:
+    async with grpc.aio.insecure_channel(host.target, options=channel_options()) as channel:
+        slow = pb_grpc.EngineStub(channel).Session()
+        await slow.write(pb.ClientFrame(hello=HELLO))
+        await slow.read()
+        await slow.write(pb.ClientFrame(submit=pb.Submit(request=1, text="slow")))
+        await host.engine.has(1)
+
+        for _ in range(6000):
+            host.engine.step("x" * 4000)
+            await asyncio.sleep(0)
+        await host.engine.has(0)
+
+        assert host.engine.cancelled == [1]
+        slow.cancel()
+
+
+async def test_a_request_number_used_twice_ends_clearly(host: Host, client: SessionClient) -> None:
+    first = Collector()
+    client.submit(text_request(), first)
+    await host.engine.has(1)
+    client._outbox.put(pb.ClientFrame(submit=pb.Submit(request=1, text="again")))
+
+    assert (await first.end()).finish != pb.FINISH_UNSPECIFIED
+    assert host.engine.cancelled == [1]
+
+
+async def test_a_frame_that_is_no_request_closes_the_session_by_name(client: SessionClient) -> None:
+    client._outbox.put(pb.ClientFrame(hello=HELLO))
+    assert "a session goes on with" in await asyncio.wait_for(client.closed, 5)
+
+
+async def test_nothing_is_emitted_after_the_end(client: SessionClient, host: Host) -> None:
+    sink = Collector()
+    number = client.submit(text_request(), sink)
+    await host.engine.has(1)
+    ticket = host.engine.tickets[number]
+
+    ticket.finish(Ending(pb.FINISH_LENGTH))
+    ticket.emit("late", [1])
+    ticket.finish(Ending(pb.FINISH_STOP))
+
+    assert (await sink.end()).finish == pb.FINISH_LENGTH
+    assert sink.text == ""

@@ -1,0 +1,59 @@
+"""`python -m weft_engine --launch FILE [--lifeline FD]`: one process, one replica."""
+
+import argparse
+import asyncio
+import os
+import sys
+from typing import NoReturn
+
+from weft_engine.announce import Announcer
+from weft_engine.host import OTHER_FAILURE, PERMANENT_FAILURE, run_host
+from weft_engine.json_logs import log_to_stderr
+from weft_engine.launch import BadLaunch, Launch
+
+
+def main() -> NoReturn:
+    """Run the host and leave with its exit code."""
+    parser = argparse.ArgumentParser(prog="weft_engine", description="One engine process for one replica.")
+    parser.add_argument("--launch", required=True, metavar="FILE", help='JSON file, "-" for a line of stdin')
+    parser.add_argument("--lifeline", type=int, metavar="FD", help="the host ends when this pipe closes")
+    arguments = parser.parse_args()
+    announcer = Announcer(own_stdout())
+    try:
+        launch = Launch.read(arguments.launch, sys.stdin)
+    except BadLaunch as error:
+        announcer.failed(str(error), permanent=True)
+        leave(PERMANENT_FAILURE)
+    log_to_stderr(
+        launch.log_level,
+        replica=launch.replica,
+        incarnation=launch.incarnation,
+        correlation_id=launch.correlation_id,
+    )
+    try:
+        code = asyncio.run(run_host(launch, arguments.lifeline, announcer))
+    except Exception as error:
+        announcer.failed(f"the engine host broke: {error}", permanent=False)
+        code = OTHER_FAILURE
+    leave(code)
+
+
+def own_stdout() -> int:
+    """Keep stdout for the phases: whatever else writes to it, native code too, goes to stderr from now on."""
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    return kept
+
+
+def leave(code: int) -> NoReturn:
+    """Leave now: threads inside an engine's native code would keep the interpreter from ending."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            continue
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""llama.cpp as an engine: a thread for each running request, one wake of the loop for each step."""
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Sequence
+from queue import SimpleQueue
+from typing import Self
+
+from weft_contracts.gen import session_pb2 as pb
+from weft_dataplane import Ending, EngineFacts, EngineLoad, RequestRefused, Ticket
+
+from weft_engine.adapters.llamacpp_chorus import Chorus
+from weft_engine.adapters.llamacpp_job import Job
+from weft_engine.adapters.llamacpp_loading import load_server
+from weft_engine.adapters.llamacpp_native import NativeServer, version
+from weft_engine.adapters.llamacpp_text import LlamaCppText
+from weft_engine.adapters.llamacpp_vectors import embed_texts, rerank_texts
+from weft_engine.launch import Launch
+from weft_engine.native_calls import on_own_thread
+
+Said = tuple[Job, str, Sequence[int], Ending | None]
+
+
+class LlamaCpp:
+    """Runs at most `concurrency` completions; the rest waits here, where a cancel needs no step."""
+
+    def __init__(self, launch: Launch, server: NativeServer, *, embeddings: bool) -> None:
+        self._server = server
+        self._text = LlamaCppText(server.address, server.key)
+        self._embeddings = embeddings
+        self._max_waiting = launch.max_waiting
+        self._facts = EngineFacts("llama.cpp", version(), self._text.context_tokens(), launch.concurrency)
+        self._waiting: deque[Job] = deque()
+        self._running: dict[Ticket, Job] = {}
+        self._threads = 0
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._chorus: Chorus[Said] = Chorus(self._hand_over)
+        self._steps = 0
+
+    @classmethod
+    async def start(cls, launch: Launch) -> Self:
+        """Check the file, load it. Raises LoadFailed with the reason."""
+        loaded = await on_own_thread(lambda: load_server(launch), "llamacpp-load")
+        return cls(launch, loaded.server, embeddings=loaded.embeddings)
+
+    @property
+    def facts(self) -> EngineFacts:
+        return self._facts
+
+    def submit(self, request: pb.Submit, prompt: pb.Prompt, ticket: Ticket) -> None:
+        if self._embeddings:
+            raise RequestRefused(pb.FAULT_BAD_REQUEST, "this model makes embeddings, it does not write")
+        job = Job(request, prompt, ticket)
+        if len(self._running) < self._facts.concurrency:
+            self._dispatch(job)
+        elif len(self._waiting) < self._max_waiting:
+            self._waiting.append(job)
+        else:
+            raise RequestRefused(pb.FAULT_BUSY, f"{len(self._waiting)} requests wait already")
+
+    def cancel(self, ticket: Ticket) -> None:
+        job = self._running.get(ticket)
+        if job is not None:
+            job.cancel()
+            return
+        for job in self._waiting:
+            if job.ticket is ticket:
+                self._waiting.remove(job)
+                ticket.finish(Ending(pb.FINISH_CANCELLED))
+                return
+
+    def load(self) -> EngineLoad:
+        held = sum(job.prompt_tokens + job.made for job in self._running.values())
+        room = self._facts.concurrency * self._facts.context_tokens
+        return EngineLoad(len(self._running), len(self._waiting), min(1.0, held / room), self._steps)
+
+    async def count(self, prompt: pb.Prompt) -> int:
+        return await on_own_thread(lambda: self._text.count(prompt), "llamacpp-count")
+
+    async def embed(self, texts: list[str]) -> pb.Vectors:
+        if not self._embeddings:
+            raise RequestRefused(pb.FAULT_BAD_REQUEST, "this model writes, it makes no embeddings")
+        return await on_own_thread(lambda: embed_texts(self._server, texts), "llamacpp-embed")
+
+    async def rerank(self, query: str, texts: list[str]) -> pb.Scores:
+        if not self._embeddings:
+            raise RequestRefused(pb.FAULT_BAD_REQUEST, "this model writes, it does not rerank")
+        return await on_own_thread(lambda: rerank_texts(self._server, query, texts), "llamacpp-rerank")
+
+    async def close(self) -> None:
+        for job in self._running.values():
+            job.cancel()
+        for _ in range(self._threads):
+            self._jobs.put(None)
+        await on_own_thread(self._server.close, "llamacpp-close")
+
+    def _dispatch(self, job: Job) -> None:
+        self._running[job.ticket] = job
+        self._chorus.join(job.voice)
+        if self._threads < len(self._running):
+            self._threads += 1
+            threading.Thread(target=self._work, name=f"llamacpp-{self._threads}", daemon=True).start()
+        self._jobs.put(job)
+
+    def _work(self) -> None:
+        """A thread's life: one job after another."""
+        while (job := self._jobs.get()) is not None:
+            ending = job.run(self._server, self._text, self._say)
+            self._say(job, "", (), ending)
+
+    def _say(self, job: Job, text: str, ids: Sequence[int], ending: Ending | None = None) -> None:
+        self._chorus.speak(job.voice, (job, text, ids, ending), last=ending is not None)
+
+    def _hand_over(self, said: Iterable[Said]) -> None:
+        """One step's words go to the tickets; sessions send them when this turn of the loop is over."""
+        self._steps += 1
+        for job, text, ids, ending in said:
+            if text:
+                job.ticket.emit(text, ids)
+            if ending is not None:
+                self._chorus.leave(job.voice)
+                del self._running[job.ticket]
+                job.ticket.finish(ending)
+                if self._waiting:
+                    self._dispatch(self._waiting.popleft())

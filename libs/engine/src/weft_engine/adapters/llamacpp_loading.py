@@ -1,0 +1,65 @@
+"""Loads a GGUF file into llama.cpp, or says in one sentence why not."""
+
+import re
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from weft_dataplane import LoadFailed
+
+from weft_engine.adapters.llamacpp_native import NativeServer
+from weft_engine.adapters.llamacpp_settings import LlamaCppSettings
+from weft_engine.gguf_header import GgufError, GgufHeader, read_header
+from weft_engine.launch import Launch
+from weft_engine.overheard import Overheard
+
+WORDS_OF_MODEL: Final = re.compile(r"error loading model: (.+)")
+WORDS_OF_ERROR: Final = re.compile(r"^[\d.]+ E (.+)")
+WORDS_OF_MEMORY: Final = re.compile(r"alloc|out of memory", re.IGNORECASE)
+
+
+class Loaded(NamedTuple):
+    """A loaded model and what it is for."""
+
+    server: NativeServer
+    embeddings: bool
+    """it answers Embed and Rerank instead of Submit"""
+
+
+def load_server(launch: Launch) -> Loaded:
+    """Check settings and file, then load; blocks. Raises LoadFailed."""
+    settings = LlamaCppSettings.of(launch)
+    header = checked_header(launch)
+    embeddings = settings.embeddings if settings.embeddings is not None else not header.causal
+    with Overheard() as overheard:
+        try:
+            return Loaded(NativeServer(launch, settings, embeddings=embeddings), embeddings)
+        except ImportError as error:
+            raise LoadFailed(f"llama.cpp is not installed in this environment: {error}", permanent=True) from None
+        except Exception as error:
+            sentence = str(error)
+    raise explained(launch, sentence, overheard.lines)
+
+
+def checked_header(launch: Launch) -> GgufHeader:
+    """The model file's header. Raises LoadFailed for a file that llama.cpp would meet with less clear words."""
+    if launch.model_path is None:
+        raise LoadFailed("llama.cpp needs a model_path: a GGUF file on this machine", permanent=True)
+    path = Path(launch.model_path)
+    try:
+        return read_header(path)
+    except FileNotFoundError:
+        raise LoadFailed(f"the model file {path} does not exist", permanent=True) from None
+    except GgufError as error:
+        raise LoadFailed(str(error), permanent=True) from None
+    except OSError as error:
+        raise LoadFailed(f"the model file {path} can't be read: {error.strerror}", permanent=False) from None
+
+
+def explained(launch: Launch, sentence: str, lines: list[str]) -> LoadFailed:
+    """The failure with the first reason that llama.cpp gave; lack of memory may pass, the rest stays."""
+    said = [match[1] for line in lines if (match := WORDS_OF_MODEL.search(line))]
+    said += [match[1] for line in lines if (match := WORDS_OF_ERROR.search(line))]
+    reason = said[0] if said else sentence
+    name = Path(launch.model_path or "").name
+    lacks_memory = any(WORDS_OF_MEMORY.search(line) for line in lines)
+    return LoadFailed(f"llama.cpp could not load {name}: {reason}", permanent=not lacks_memory)

@@ -1,0 +1,100 @@
+"""The one place that touches `xllamacpp`, which has no types: a server inside this process."""
+
+import importlib
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from weft_engine.adapters.llamacpp_settings import LlamaCppSettings
+from weft_engine.launch import Launch
+
+ERRORS_ONLY = 1
+"""llama.cpp's verbosity: more would write about each request"""
+
+
+class NativeServer:
+    """llama.cpp's server: completions by callback in this process, the rest over a keyed loopback port."""
+
+    def __init__(self, launch: Launch, settings: LlamaCppSettings, *, embeddings: bool) -> None:
+        """Load the model. Holds the interpreter while it loads, which is llama.cpp's binding's way.
+
+        Raises RuntimeError; llama.cpp writes why to stderr.
+        """
+        native: Any = importlib.import_module("xllamacpp")
+        self.key = secrets.token_urlsafe(32)
+        self._server: Any = native.Server(native_params(native, launch, settings, self.key, embeddings))
+        self.address: str = self._server.listening_address
+
+    def complete(self, request: str, on_chunk: Callable[[str], bool]) -> None:
+        """Run one streaming completion; blocks, without the interpreter's lock, until it ends.
+
+        `on_chunk` gets each chunk's JSON and answers whether to stop. It must not raise: that would be
+        swallowed. Raises RuntimeError for what llama.cpp throws.
+        """
+        self._server.handle_completions(request, on_chunk)
+
+    def embeddings(self, request: str) -> str:
+        """Blocking, like `complete`; JSON in and out."""
+        return self._server.handle_embeddings(request)
+
+    def rerank(self, request: str) -> str:
+        """Blocking, like `complete`; JSON in and out."""
+        return self._server.handle_rerank(request)
+
+    def close(self) -> None:
+        """Stop the server's threads and give the memory back; blocks."""
+        self._server = None
+
+
+def version() -> str:
+    """The binding's version, which is the build's date."""
+    native: Any = importlib.import_module("xllamacpp")
+    return str(native.__version__)
+
+
+def native_params(native: Any, launch: Launch, settings: LlamaCppSettings, key: str, embeddings: bool) -> Any:
+    """llama.cpp's parameters for a launch."""
+    params = native.CommonParams()
+    params.model.path = launch.model_path
+    params.verbosity = ERRORS_ONLY
+    params.n_ctx = launch.context_tokens * launch.concurrency
+    params.n_parallel = launch.concurrency
+    params.cont_batching = True
+    params.kv_unified = False  # each request has its own context, whatever the others do
+    params.fit_params = False  # the claim is computed elsewhere; never shrink the context silently
+    params.cache_ram_mib = settings.cache_ram_mib
+    # its own default, all cores, is thousandfold slower beside other work
+    params.cpuparams.n_threads = launch.threads
+    params.cpuparams_batch.n_threads = settings.batch_threads or launch.threads
+    params.n_gpu_layers = settings.gpu_layers
+    # the port serves templates and tokenizers to this process alone
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.api_keys = [key]
+    params.cors_origins = "http://127.0.0.1"
+    params.ui = False
+    params.endpoint_slots = False
+    params.n_threads_http = 4
+    if settings.batch_tokens is not None:
+        params.n_batch = settings.batch_tokens
+    if settings.micro_batch_tokens is not None:
+        params.n_ubatch = settings.micro_batch_tokens
+    if settings.flash_attention is not None:
+        kinds = native.llama_flash_attn_type
+        params.flash_attn_type = (
+            kinds.LLAMA_FLASH_ATTN_TYPE_ENABLED if settings.flash_attention else kinds.LLAMA_FLASH_ATTN_TYPE_DISABLED
+        )
+    for name, kind in (("cache_type_k", settings.cache_type_k), ("cache_type_v", settings.cache_type_v)):
+        if kind is not None:
+            setattr(params, name, getattr(native.ggml_type, f"GGML_TYPE_{kind.upper()}"))
+    if settings.load_in_memory:
+        params.load_mode = native.llama_load_mode.LLAMA_LOAD_MODE_NONE
+    if settings.chat_template is not None:
+        params.chat_template = settings.chat_template
+    if embeddings:
+        params.embedding = True
+        # an encoder sees a whole text at once
+        params.n_batch = params.n_ubatch = min(launch.context_tokens, 8192)
+    if settings.pooling is not None:
+        params.pooling_type = getattr(native.llama_pooling_type, f"LLAMA_POOLING_TYPE_{settings.pooling.upper()}")
+    return params

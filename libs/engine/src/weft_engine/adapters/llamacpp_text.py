@@ -1,0 +1,104 @@
+"""llama.cpp's chat template and tokenizer, asked over its loopback port with its key. All calls block."""
+
+import http.client
+import json
+from collections import deque
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from weft_contracts.gen import session_pb2 as pb
+from weft_dataplane import RequestRefused
+
+ANSWER_S: Final = 30.0
+KEPT_CONNECTIONS: Final = 2
+MAX_KNOWN: Final = 4096
+
+
+class LlamaCppText:
+    """Prompts as text and as token ids, exactly as llama.cpp makes them."""
+
+    def __init__(self, address: str, key: str) -> None:
+        self._netloc = urlsplit(address).netloc
+        self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        self._idle: deque[http.client.HTTPConnection] = deque(maxlen=KEPT_CONNECTIONS)
+        self._known: dict[tuple[str, int, int], tuple[int, ...]] = {}
+
+    def context_tokens(self) -> int:
+        """What one request's context really holds: llama.cpp rounds it, and keeps it to the model's own."""
+        return int(self._ask("GET", "/props", None)["default_generation_settings"]["n_ctx"])
+
+    def prompt(self, prompt: pb.Prompt, resumed: list[int]) -> str | list[int]:
+        """A prompt as a completion takes it; with what was already answered, as ids. Raises RequestRefused."""
+        match prompt.WhichOneof("prompt"):
+            case "tokens":
+                return [*prompt.tokens.ids, *resumed]
+            case "chat":
+                text = self.render(prompt.chat)
+            case _:
+                text = prompt.text
+        if not text:
+            raise RequestRefused(pb.FAULT_BAD_REQUEST, "the prompt is empty")
+        return [*self.ids(text, whole=True), *resumed] if resumed else text
+
+    def render(self, chat: pb.Chat) -> str:
+        """The chat by the model's template, ready for the answer. Raises RequestRefused."""
+        messages = [{"role": m.role, "content": m.content} for m in chat.messages]
+        return str(self._ask("POST", "/apply-template", {"messages": messages})["prompt"])
+
+    def ids(self, text: str, *, whole: bool) -> list[int]:
+        """Token ids of a text; `whole`: with what the model wants at a prompt's start."""
+        asked = {"content": text, "add_special": whole, "parse_special": whole}
+        return list(self._ask("POST", "/tokenize", asked)["tokens"])
+
+    def count(self, prompt: pb.Prompt) -> int:
+        """Tokens of a prompt. Raises RequestRefused."""
+        found = self.prompt(prompt, [])
+        return len(self.ids(found, whole=True) if isinstance(found, str) else found)
+
+    def ids_of_one_text(self, text: str, count: int, last: int) -> tuple[int, ...]:
+        """The ids of a text that took `count` tokens, of which llama.cpp told only the last.
+
+        It tells one id for each piece of text, and a character may take several tokens. The tokenizer's own
+        way is taken; where it is not the way that the model took, the last id stands alone.
+        """
+        key = (text, count, last)
+        known = self._known.get(key)
+        if known is None:
+            found = self.ids(text, whole=False)
+            fits = len(found) >= count and found[-1] == last
+            known = tuple(found[-count:]) if fits else (last,)
+            if len(self._known) < MAX_KNOWN:
+                self._known[key] = known
+        return known
+
+    def _ask(self, method: str, path: str, body: object) -> Any:
+        sent = None if body is None else json.dumps(body).encode()
+        for fresh in (False, True):
+            connection = None if fresh else self._take()
+            if connection is None:
+                fresh = True
+                connection = http.client.HTTPConnection(self._netloc, timeout=ANSWER_S)
+            try:
+                connection.request(method, path, sent, self._headers)
+                response = connection.getresponse()
+                answer = json.loads(response.read())
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                connection.close()
+                if fresh:
+                    raise RequestRefused(pb.FAULT_ENGINE, f"llama.cpp did not answer: {error}") from None
+                continue  # the server closes connections that were idle for long
+            if len(self._idle) < KEPT_CONNECTIONS:
+                self._idle.append(connection)
+            else:
+                connection.close()
+            if response.status != 200:
+                message = answer.get("error", {}).get("message", answer)
+                raise RequestRefused(pb.FAULT_BAD_REQUEST, f"llama.cpp refused the prompt: {message}")
+            return answer
+        raise AssertionError("the second try returns or raises")
+
+    def _take(self) -> http.client.HTTPConnection | None:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None

@@ -1,0 +1,26 @@
+"""The host's words to its keeper: one JSON object a line."""
+
+import json
+import os
+
+
+class Announcer:
+    """Writes phases to a descriptor. A reader that went away must not end the host: then it is silent."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._heard = True
+
+    def say(self, phase: str, **fields: str | int | bool) -> None:
+        """Announce a phase."""
+        if not self._heard:
+            return
+        line = json.dumps({"phase": phase, **fields}, ensure_ascii=False) + "\n"
+        try:
+            os.write(self._descriptor, line.encode())
+        except OSError:
+            self._heard = False
+
+    def failed(self, reason: str, *, permanent: bool) -> None:
+        """Announce a failure with one sentence."""
+        self.say("failed", reason=" ".join(reason.split()), permanent=permanent)

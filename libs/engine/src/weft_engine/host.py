@@ -1,0 +1,114 @@
+"""One replica's process, from its launch to its exit code."""
+
+import asyncio
+import logging
+import time
+from typing import Final
+
+from weft_contracts.gen import session_pb2 as pb
+from weft_dataplane import Engine, EngineServicer, HostLife, Identity, LoadFailed, make_server
+
+from weft_engine.adapters import load_engine
+from weft_engine.announce import Announcer
+from weft_engine.endings import Ending, Endings
+from weft_engine.launch import Launch
+
+RETIRED: Final = 0
+OTHER_FAILURE: Final = 1
+PERMANENT_FAILURE: Final = 3
+
+STOP_SERVER_S: Final = 1.0
+CLOSE_ENGINE_S: Final = 5.0
+
+log = logging.getLogger("weft.engine")
+
+
+async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -> int:
+    """Load the engine, serve it until something ends it, and answer the exit code.
+
+    0 retired or told to stop, 3 a failure that another try would meet again, 1 anything else.
+    """
+    life = HostLife(Identity(launch.replica, launch.incarnation, launch.revision_digest))
+    endings = Endings()
+    endings.on_signals(launch.stop_within_s, kept=lifeline is not None)
+    if lifeline is not None:
+        endings.on_lifeline(lifeline)
+    endings.on_silence(life, launch.without_agent_s)
+    endings.on_retire(life, launch.retire_within_s)
+    announcer.say("starting")
+    servicer = EngineServicer(life)
+    try:
+        server, port = make_server(servicer, launch.host, launch.port)
+        await server.start()
+    except OSError as error:
+        announcer.failed(str(error), permanent=False)
+        return OTHER_FAILURE
+    beat = asyncio.create_task(servicer.beat(), name="beat")
+    engine: Engine | None = None
+    try:
+        announcer.say("loading", port=port)
+        life.move(pb.PHASE_LOADING)
+        ready = await load_or_end(launch, endings)
+        if isinstance(ready, Ending):
+            return ready.exit_code
+        engine = ready
+        servicer.attach(engine)
+        life.move(pb.PHASE_READY)
+        facts = engine.facts
+        announcer.say("ready", port=port, engine=facts.name, engine_version=facts.version)
+        log.info("ready", extra={"port": port, "engine": facts.name, "engine_version": facts.version})
+        ending = await endings.wait()
+        life.retire()
+        await finish_requests(servicer, endings, ending)
+        return ending.exit_code
+    except LoadFailed as failed:
+        life.move(pb.PHASE_FAILED, failed.sentence, permanent=failed.permanent)
+        announcer.failed(failed.sentence, permanent=failed.permanent)
+        log.error("load failed", extra={"reason": failed.sentence, "permanent": failed.permanent})
+        return PERMANENT_FAILURE if failed.permanent else OTHER_FAILURE
+    finally:
+        beat.cancel()
+        await server.stop(STOP_SERVER_S)
+        if engine is not None:
+            await close_engine(engine)
+
+
+async def load_or_end(launch: Launch, endings: Endings) -> Engine | Ending:
+    """The loaded engine, or what ended the host before. Raises LoadFailed."""
+    started = time.monotonic()
+    loading = asyncio.create_task(load_engine(launch), name="load")
+    ended = asyncio.create_task(endings.wait(), name="endings")
+    try:
+        await asyncio.wait((loading, ended), return_when=asyncio.FIRST_COMPLETED)
+        if loading.done():
+            engine = loading.result()
+            log.info("loaded", extra={"seconds": round(time.monotonic() - started, 3)})
+            return engine
+        return ended.result()
+    finally:
+        loading.cancel()
+        ended.cancel()
+
+
+async def finish_requests(servicer: EngineServicer, endings: Endings, ending: Ending) -> None:
+    """Let running requests go on, within the ending's bound or until it is hurried."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + ending.finish_within_s
+    while servicer.running and loop.time() < until:
+        try:
+            await asyncio.wait_for(endings.hurry.wait(), 0.05)
+            break
+        except TimeoutError:
+            continue
+    if servicer.running:
+        log.warning("requests cut off", extra={"requests": servicer.running})
+
+
+async def close_engine(engine: Engine) -> None:
+    """Close the engine, within a bound."""
+    try:
+        await asyncio.wait_for(engine.close(), CLOSE_ENGINE_S)
+    except TimeoutError:
+        log.warning("engine did not close", extra={"seconds": CLOSE_ENGINE_S})
+    except Exception:
+        log.exception("engine did not close")

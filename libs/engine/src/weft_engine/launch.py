@@ -1,0 +1,73 @@
+"""What an engine host is told at its start: one replica, one engine, complete in itself."""
+
+import json
+from pathlib import Path
+from typing import IO, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+MAX_LAUNCH_BYTES = 64 * 1024
+
+
+class BadLaunch(ValueError):
+    """A launch that can't be read; the text is one sentence."""
+
+
+class Launch(BaseModel):
+    """The host's orders. Anything unknown or out of range is refused, never ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    replica: str = Field(min_length=1)
+    incarnation: str = Field(min_length=1)
+    node: str
+    revision_digest: str
+    engine: Literal["llama.cpp", "simulated"]
+    model_path: str | None = None
+    """the model's file on this machine; the simulated engine needs none"""
+    context_tokens: int = Field(ge=1)
+    """prompt and answer together, per request"""
+    concurrency: int = Field(ge=1, le=1024)
+    """requests that run at once"""
+    max_waiting: int = Field(default=256, ge=0)
+    """requests that wait inside the engine; the next is refused as busy"""
+    threads: int = Field(default=1, ge=1)
+    engine_args: dict[str, bool | int | float | str] = {}
+    """settings of the engine, by its adapter's names"""
+    host: str = "127.0.0.1"
+    port: int = Field(default=0, ge=0, le=65535)
+    """0: any free one; the ready line tells which"""
+    correlation_id: str = ""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    without_agent_s: float = Field(default=60.0, gt=0)
+    """a host that no agent watches for so long ends itself"""
+    stop_within_s: float = Field(default=10.0, gt=0)
+    """how long running requests may go on after SIGTERM"""
+    retire_within_s: float = Field(default=3600.0, gt=0)
+    """how long running requests may go on after the agent's retire"""
+
+    @classmethod
+    def read(cls, source: str, stdin: IO[str]) -> Self:
+        """Read a launch from a JSON file, or from one line of stdin when `source` is "-". Raises BadLaunch."""
+        try:
+            if source == "-":
+                text = stdin.readline(MAX_LAUNCH_BYTES)
+            else:
+                with Path(source).open(encoding="utf-8") as file:
+                    text = file.read(MAX_LAUNCH_BYTES)
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadLaunch(f"the launch file can't be read: {error}") from None
+        try:
+            return cls.model_validate(json.loads(text))
+        except json.JSONDecodeError as error:
+            raise BadLaunch(f"the launch is no JSON: {error}") from None
+        except ValidationError as error:
+            raise BadLaunch(f"the launch is wrong: {first_fault(error)}") from None
+
+
+def first_fault(error: ValidationError) -> str:
+    """The first thing wrong with settings: where, what, and what was given."""
+    fault = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in fault["loc"]) or "the whole"
+    given = "" if fault["type"] in ("missing", "extra_forbidden") else f", not {str(fault['input'])[:60]!r}"
+    return f"{where}: {fault['msg'][0].lower()}{fault['msg'][1:]}{given}"

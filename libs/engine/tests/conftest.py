@@ -1,0 +1,268 @@
+"""Engine hosts as real processes, and a tiny random model that llama.cpp runs."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+import pytest
+from weft_contracts.gen import session_pb2 as pb
+from weft_dataplane import SessionClient, make_hello
+
+TEMPLATE = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+START_S = 30.0
+
+
+def byte_letters() -> list[str]:
+    """The 256 letters that stand for bytes in a byte-level vocabulary, as GPT-2 chose them."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in plain]
+    letters = dict(zip(plain, map(chr, plain), strict=True))
+    letters.update({byte: chr(256 + i) for i, byte in enumerate(others)})
+    return [letters[byte] for byte in range(256)]
+
+
+WIDTH, LAYERS, HEADS, INNER, CONTEXT = 64, 2, 2, 128, 512
+MERGES = [f"{a} {b}" for a in "bdfgklmnprstvz" for b in "aeiou"]
+SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+VOCABULARY = [*SPECIAL, *byte_letters(), *(merge.replace(" ", "") for merge in MERGES)]
+Weights = np.ndarray[Any, np.dtype[Any]]
+
+
+def write_model(path: Path, embedding: Weights, output: Weights, block: Callable[[int, int], Weights]) -> Path:
+    """A Llama of two blocks with a byte-level tokenizer; `block` makes the weights of a block by shape."""
+    model = gguf.GGUFWriter(path, "llama")
+    model.add_name("made for a test")
+    model.add_context_length(CONTEXT)
+    model.add_embedding_length(WIDTH)
+    model.add_block_count(LAYERS)
+    model.add_feed_forward_length(INNER)
+    model.add_head_count(HEADS)
+    model.add_head_count_kv(HEADS)
+    model.add_layer_norm_rms_eps(1e-5)
+    model.add_rope_dimension_count(WIDTH // HEADS)
+    model.add_vocab_size(len(VOCABULARY))
+    model.add_tokenizer_model("gpt2")
+    model.add_tokenizer_pre("gpt-2")
+    model.add_token_list(VOCABULARY)
+    plain = len(VOCABULARY) - len(SPECIAL)
+    model.add_token_types([gguf.TokenType.CONTROL] * len(SPECIAL) + [gguf.TokenType.NORMAL] * plain)
+    model.add_token_merges(MERGES)
+    model.add_bos_token_id(0)
+    model.add_eos_token_id(2)
+    model.add_add_bos_token(False)
+    model.add_chat_template(TEMPLATE)
+    model.add_tensor("token_embd.weight", embedding.astype(np.float16))
+    model.add_tensor("output.weight", output.astype(np.float16))
+    model.add_tensor("output_norm.weight", np.ones(WIDTH, np.float32))
+    for layer in range(LAYERS):
+        for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
+            model.add_tensor(f"blk.{layer}.{name}.weight", block(WIDTH, WIDTH).astype(np.float16))
+        for name in ("ffn_gate", "ffn_up"):
+            model.add_tensor(f"blk.{layer}.{name}.weight", block(INNER, WIDTH).astype(np.float16))
+        model.add_tensor(f"blk.{layer}.ffn_down.weight", block(WIDTH, INNER).astype(np.float16))
+        for name in ("attn_norm", "ffn_norm"):
+            model.add_tensor(f"blk.{layer}.{name}.weight", np.ones(WIDTH, np.float32))
+    model.write_header_to_file()
+    model.write_kv_data_to_file()
+    model.write_tensors_to_file()
+    model.close()
+    return path
+
+
+def write_random_model(path: Path) -> Path:
+    """A model of random weights that speaks printable ASCII."""
+    draw = np.random.default_rng(7)
+    output = draw.normal(0, 1, (len(VOCABULARY), WIDTH))
+    for i, token in enumerate(VOCABULARY):
+        if token in SPECIAL or not (token.isascii() and token.isprintable()):
+            output[i] = 0
+    return write_model(
+        path,
+        draw.normal(0, 1, (len(VOCABULARY), WIDTH)),
+        output,
+        lambda rows, columns: draw.normal(0, 1.5 / np.sqrt(columns), (rows, columns)),
+    )
+
+
+def write_reciting_model(path: Path, text: str) -> Path:
+    """A model that says `text` again and again, byte by byte; no byte may occur twice in it.
+
+    Its blocks do nothing, so the next token depends on the last one alone: each byte leads to the next.
+    """
+    embedding = np.zeros((len(VOCABULARY), WIDTH))
+    embedding[:, 0] = 1
+    output = np.zeros((len(VOCABULARY), WIDTH))
+    tokens = [len(SPECIAL) + byte for byte in text.encode()]
+    output[tokens[0], 0] = 1
+    for i, token in enumerate(tokens):
+        embedding[token] = 0
+        embedding[token, i + 1] = 1
+        output[tokens[(i + 1) % len(tokens)], i + 1] = 1
+    return write_model(path, embedding, output, lambda rows, columns: np.zeros((rows, columns)))
+
+
+@pytest.fixture(scope="session")
+def random_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model file made once for all tests."""
+    return write_random_model(tmp_path_factory.mktemp("models") / "random.gguf")
+
+
+RECITED = "é€𝄞a"
+"""Characters of two, three, four tokens and one."""
+
+
+@pytest.fixture(scope="session")
+def reciting_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that recites `RECITED`."""
+    return write_reciting_model(tmp_path_factory.mktemp("models") / "reciting.gguf", RECITED)
+
+
+class HostProcess:
+    """An engine host that was started."""
+
+    def __init__(self, process: asyncio.subprocess.Process, lifeline: int) -> None:
+        self.process = process
+        self.lifeline = lifeline
+        self.phases: list[dict[str, Any]] = []
+        self.port = 0
+
+    async def phase(self, name: str) -> dict[str, Any]:
+        """Read phases until this one."""
+        assert self.process.stdout is not None
+        async with asyncio.timeout(START_S):
+            while line := await self.process.stdout.readline():
+                said = json.loads(line)
+                self.phases.append(said)
+                self.port = said.get("port", self.port)
+                if said["phase"] == name:
+                    return said
+        raise AssertionError(f"the host ended without {name}: {self.phases}")
+
+    async def open(self, gateway: str = "g") -> SessionClient:
+        """A session with this host."""
+        return await SessionClient.open(f"127.0.0.1:{self.port}", make_hello("m-1", "i-1", "d-1", gateway), timeout=10)
+
+    async def exit_code(self) -> int:
+        """Wait for the end."""
+        return await asyncio.wait_for(self.process.wait(), START_S)
+
+    def close_lifeline(self) -> None:
+        """What the keeper's end does."""
+        if self.lifeline >= 0:
+            os.close(self.lifeline)
+            self.lifeline = -1
+
+
+StartHost = Callable[..., AbstractAsyncContextManager[HostProcess]]
+
+
+def launch_fields(**changes: object) -> dict[str, object]:
+    """A launch of a simulated engine, with changes."""
+    return {
+        "replica": "m-1",
+        "incarnation": "i-1",
+        "node": "n-1",
+        "revision_digest": "d-1",
+        "engine": "simulated",
+        "context_tokens": 512,
+        "concurrency": 4,
+        "correlation_id": "c-1",
+        **changes,
+    }
+
+
+def write_launch(folder: Path, fields: dict[str, object]) -> Path:
+    """A launch file of its own name."""
+    file = folder / f"launch-{len(list(folder.iterdir()))}.json"
+    file.write_text(json.dumps(fields))
+    return file
+
+
+@asynccontextmanager
+async def started(tmp_path: Path, **changes: object) -> AsyncGenerator[HostProcess, None]:
+    """A host process with its keeper's pipe; it is ended with the context."""
+    launch = write_launch(tmp_path, launch_fields(**changes))
+    reading, writing = os.pipe()
+    command = ["-m", "weft_engine", "--launch", str(launch), "--lifeline", str(reading)]
+    with launch.with_suffix(".err").open("wb") as errors:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *command,
+            pass_fds=(reading,),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=errors,
+        )
+    os.close(reading)
+    host = HostProcess(process, writing)
+    try:
+        yield host
+    finally:
+        host.close_lifeline()
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> StartHost:
+    """Start hosts with changed launches."""
+
+    def start_host(**changes: object) -> AbstractAsyncContextManager[HostProcess]:
+        return started(tmp_path, **changes)
+
+    return start_host
+
+
+class Answer:
+    """A sink that keeps one request's answer."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.outputs: list[pb.Output] = []
+        self.first = asyncio.Event()
+        self._ended = asyncio.Event()
+
+    def __call__(self, output: pb.Output) -> None:
+        self.outputs.append(output)
+        self.first.set()
+        if output.finish:
+            self._ended.set()
+
+    @property
+    def text(self) -> str:
+        return "".join(output.text for output in self.outputs)
+
+    @property
+    def ids(self) -> list[int]:
+        return [i for output in self.outputs for i in output.token_ids]
+
+    async def end(self) -> pb.Output:
+        """The last output."""
+        await asyncio.wait_for(self._ended.wait(), 30)
+        return self.outputs[-1]
+
+
+@pytest.fixture
+def ask() -> Callable[..., Answer]:
+    """Submit a chat or text and keep its answer."""
+
+    def submit(client: SessionClient, words: str, **fields: Any) -> Answer:
+        answer = Answer()
+        request = pb.Submit(**fields)
+        if words:
+            request.chat.messages.add(role="user", content=words)
+        answer.number = client.submit(request, answer)
+        return answer
+
+    return submit

@@ -1,0 +1,150 @@
+"""The simulated engine, over a real session with a real process."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import pytest
+from weft_contracts.gen import session_pb2 as pb
+from weft_dataplane import QuestionFailed, SessionClient
+
+StartHost = Callable[..., AbstractAsyncContextManager[Any]]
+Ask = Callable[..., Any]
+
+FAST = {"ms_per_token": 0.5, "block_tokens": 4}
+GREEDY = pb.Sampling(temperature=0)
+
+
+@pytest.fixture
+async def client(start: StartHost) -> AsyncGenerator[SessionClient, None]:
+    async with start(engine_args=FAST, max_waiting=20) as host:
+        await host.phase("ready")
+        client = await host.open()
+        yield client
+        await client.close()
+
+
+async def test_the_same_prompt_and_seed_give_the_same_text_and_another_seed_another(
+    client: SessionClient, ask: Ask
+) -> None:
+    seeds = [1, 1, 2]
+    answers = [ask(client, "tell me", max_tokens=20, sampling=pb.Sampling(temperature=1, seed=s)) for s in seeds]
+    for answer in answers:
+        await answer.end()
+
+    assert answers[0].text == answers[1].text
+    assert answers[0].text != answers[2].text
+
+
+async def test_ten_prompts_at_once_answer_as_one_by_one(client: SessionClient, ask: Ask) -> None:
+    alone: list[str] = []
+    for i in range(10):
+        answer = ask(client, f"question {i}", sampling=GREEDY)
+        await answer.end()
+        alone.append(answer.text)
+
+    together = [ask(client, f"question {i}", sampling=GREEDY) for i in range(10)]
+    for answer in together:
+        assert pb.FINISH_STOP == (await answer.end()).finish
+
+    assert alone == [answer.text for answer in together]
+
+
+@pytest.mark.parametrize("after", [0, 1, 7])
+async def test_a_resumed_answer_equals_the_uninterrupted_one(client: SessionClient, ask: Ask, after: int) -> None:
+    whole = ask(client, "go on", sampling=GREEDY)
+    await whole.end()
+
+    sent = "".join(output.text for output in whole.outputs)
+    words = sent.split(" ")
+    text_sent = " ".join(words[:after])
+    rest = ask(
+        client,
+        "go on",
+        sampling=GREEDY,
+        resume=pb.Resume(output_ids=whole.ids[:after], text_sent=text_sent),
+    )
+    await rest.end()
+
+    assert whole.text == text_sent + rest.text
+    assert whole.ids == whole.ids[:after] + rest.ids
+
+
+async def test_a_stop_string_ends_the_answer_before_it(client: SessionClient, ask: Ask) -> None:
+    whole = ask(client, "go on", sampling=GREEDY)
+    await whole.end()
+    stop = " ".join(whole.text.split(" ")[4:6])
+
+    cut = ask(client, "go on", sampling=GREEDY, stop=[stop])
+
+    assert pb.FINISH_STOP == (await cut.end()).finish
+    assert whole.text[: whole.text.index(stop)] == cut.text
+
+
+async def test_a_repeated_beginning_is_found_in_the_cache(client: SessionClient, ask: Ask) -> None:
+    words = " ".join(f"word{i}" for i in range(40))
+    first = await ask(client, words, max_tokens=1).end()
+    second = await ask(client, words + " and more", max_tokens=1).end()
+
+    assert 0 == first.usage.cached_tokens
+    assert first.usage.prompt_tokens // 4 * 4 == second.usage.cached_tokens
+
+
+async def test_a_cancelled_request_ends_and_frees_its_place(client: SessionClient, ask: Ask) -> None:
+    endless = [ask(client, f"{i}", max_tokens=400, sampling=pb.Sampling(ignore_end=True)) for i in range(8)]
+    await endless[0].first.wait()
+    for answer in endless:
+        client.cancel(answer.number)
+    for answer in endless:
+        assert pb.FINISH_CANCELLED == (await answer.end()).finish
+
+    assert pb.FINISH_LENGTH == (await ask(client, "next", max_tokens=2).end()).finish
+
+
+async def test_a_prompt_beyond_the_context_is_refused(client: SessionClient, ask: Ask) -> None:
+    last = await ask(client, "word " * 600).end()
+    assert pb.FAULT_CONTEXT_EXCEEDED == last.fault
+    assert "the context holds 512" in last.error
+
+
+async def test_without_a_limit_the_context_is_the_limit(client: SessionClient, ask: Ask) -> None:
+    last = await ask(client, "fill it", sampling=pb.Sampling(ignore_end=True)).end()
+    assert pb.FINISH_LENGTH == last.finish
+    assert 512 == last.usage.prompt_tokens + last.usage.output_tokens
+
+
+async def test_more_requests_than_may_wait_are_refused_as_busy(client: SessionClient, ask: Ask) -> None:
+    many = [ask(client, f"{i}", max_tokens=300, sampling=pb.Sampling(ignore_end=True)) for i in range(40)]
+    faults = [(await answer.end()).fault for answer in many[-10:]]
+    assert [pb.FAULT_BUSY] * 10 == faults
+    for answer in many:
+        client.cancel(answer.number)
+
+
+async def test_trouble_on_demand(client: SessionClient, ask: Ask) -> None:
+    failed = await ask(client, "please [[fail]]").end()
+    refused = await ask(client, "please [[refuse]]").end()
+
+    assert (pb.FINISH_ERROR, pb.FAULT_ENGINE) == (failed.finish, failed.fault)
+    assert pb.FAULT_BAD_REQUEST == refused.fault
+
+
+async def test_a_stalled_engine_keeps_talking_but_its_steps_stand_still(client: SessionClient, ask: Ask) -> None:
+    stalled = ask(client, "please [[stall]]")
+    await stalled.first.wait()
+    await asyncio.sleep(1.5)  # at least one idle frame
+    steps = client.load.steps
+    await asyncio.sleep(1.5)
+    assert steps == client.load.steps
+    assert 1 == client.load.running
+
+
+async def test_tokens_are_counted_as_the_engine_counts_them(client: SessionClient, ask: Ask) -> None:
+    chat = pb.Chat(messages=[pb.Message(role="user", content="how many are these")])
+    counted = await client.questions.count(chat)
+    last = await ask(client, "how many are these", max_tokens=1).end()
+
+    assert counted == last.usage.prompt_tokens
+    with pytest.raises(QuestionFailed, match="makes no embeddings"):
+        await client.questions.embed(["a"])

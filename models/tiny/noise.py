@@ -1,0 +1,132 @@
+"""Words that mean nothing, put around a question so that its answer hangs on the few words that matter."""
+
+import re
+from random import Random
+
+from models.tiny.phrasings import CAPITAL_FRESH, CAPITAL_HELD_OUT
+from models.tiny.table import words
+
+# No word that could be part of a name, such as "new" or "north".
+_WORDS = words("""
+a about above again all also although always am an and another any are around as ask at back be because been
+before begin being below best better big book both bring but buy by call called came can car carry change clear close
+cold come could day did do does done door down each early easy eat end enough even ever every eye face
+fact fair fall far fast few find first five food found four free friend from full game gave get girl give
+go gone good got green ground group had half hand has have he head hear help her here high him his home
+hope hot hour house how I if in inside into is it its job just keep kind known large last late learn leave
+left less let letter life light like line list little live long look lot love made main make many map may
+maybe me mean might mind money more most moon morning move much music must my name near need never next night
+no not note now number of off often on once one only open or order other our out over own page part people
+perhaps place plan plant play point quick quite read ready real really red rest right river road room
+round rule run said same saw school sea second seem seen serve set she short should side simple since sing
+sir sit sky slow small so some song soon sound speak spell star start still stop story street such sun
+sure table take talk teach tell test than that the them then there these they thing think third this those
+three time to today together told too took town train travel tree true try turn two under until up upon us
+use very visit voice wait walk want war warm was watch water way we week well went were what when where
+which while white who whole why will wind winter wish with without wood word work world worry would write
+year yes yesterday yet you young your
+""")
+_LEAD_INS = (
+    "I would like to know",
+    "Please say",
+    "My teacher asked me",
+    "Answer this:",
+    "Hello!",
+    "One more question:",
+    "Now",
+    "Sorry,",
+    "I forgot",
+    "Let me you",
+    "Okay,",
+    "Do you remember",
+    "Just curious:",
+    "Thanks.",
+    "Help me:",
+)
+_AFTERTHOUGHTS = (
+    "please",
+    "thanks",
+    "thank you",
+    "today",
+    "if you know it",
+    "in short",
+    "for me",
+    "again",
+    "right now",
+)
+_CORES = (
+    "the capital of {x}",
+    "the capital of {x}",
+    "capital of {x}",
+    "the capital city of {x}",
+    "the {noise} capital of {x}",
+    "{x}'s capital",
+    "{x}'s capital",
+    "{x}'s capital city",
+    "{x}'s {noise} capital",
+)
+
+
+def bare(text: str) -> str:
+    """Return a text without letter case and marks: what makes two phrasings the same."""
+    return " ".join(re.findall(r"[\w{}]+", text.lower()))
+
+
+_FORBIDDEN = frozenset(bare(text) for text in (*CAPITAL_HELD_OUT, *CAPITAL_FRESH))
+
+
+def noise_word(random: Random) -> str:
+    """Pick an English word or make one up."""
+    if random.random() < 0.7:
+        return random.choice(_WORDS)
+    syllables = (
+        random.choice("bcdfghjklmnprstvwz") + random.choice("aeiou") + random.choice(("", "", "n", "r", "s", "t", "ng"))
+        for _ in range(random.randint(1, 3))
+    )
+    return "".join(syllables)
+
+
+def noise(random: Random, length: int) -> str:
+    """Make a line of words that mean nothing."""
+    return " ".join(noise_word(random) for _ in range(length)).capitalize()
+
+
+def scrambled_phrasing(random: Random) -> str:
+    """Make a phrasing that says `capital` and the name, and nothing else that means anything."""
+    core = random.choice(_CORES).replace("{noise}", noise_word(random))
+    # A made-up word right before a name would read as a part of it.
+    pick = (lambda: random.choice(_WORDS)) if core.startswith("{x}") else (lambda: noise_word(random))
+    before = " ".join(pick() for _ in range(random.choice((0, 1, 2, 3, 4, 5, 6))))
+    after = " ".join(random.choices(_WORDS, k=random.choice((0, 0, 1, 1, 2, 3))))
+    text = before + random.choice((" ", " ", " ", ", ", ": ", ". ")) + core if before else core
+    text += random.choice((" ", " ", ", ")) + after if after else ""
+    text += random.choice(("?", "?", ".", "!", ""))
+    return text if text.startswith("{x}") else text[0].upper() + text[1:]
+
+
+def surround(random: Random, question: str) -> str:
+    """Now and then put words before or after a question that change nothing about its answer.
+
+    Without them the model answers unseen phrasings far worse: it ties the answer to whole sentences.
+    """
+    if random.random() < 0.3:
+        if random.random() < 0.5:
+            before = random.choice(_LEAD_INS)
+        else:
+            before = noise(random, random.choice((1, 2, 3, 4, 5, 7))) + random.choice(("", "", ",", ":"))
+        if random.random() < 0.7:
+            question = question[0].lower() + question[1:]
+        question = f"{before} {question}"
+    if random.random() < 0.15:
+        mark = question[-1] if question[-1] in "?.!" else ""
+        after = random.choice(_AFTERTHOUGHTS) if random.random() < 0.6 else noise_word(random)
+        question = question.rstrip("?.!") + random.choice((", ", " ")) + after + mark
+    return question
+
+
+def vary_phrasing(random: Random, phrasing: str, scrambled: float = 0.0) -> str:
+    """Put noise around a phrasing, or scramble it; never make one that is held out."""
+    while True:
+        text = scrambled_phrasing(random) if random.random() < scrambled else surround(random, phrasing)
+        if bare(text) not in _FORBIDDEN:
+            return text

@@ -1,0 +1,167 @@
+"""Puts the gateway together."""
+
+import socket
+from typing import Any, cast
+
+import uvicorn
+from weft_contracts.commit import Recorded
+from weft_contracts.ids import NodeId
+from weft_eventlog import EventLog, Projection
+from weft_eventlog.credentials import get_credential
+from weft_runtime import web
+from weft_runtime.logs import get_logger
+from weft_runtime.service import Runtime
+
+from weft_gateway.inbound.admin.asking import ANONYMOUS, Asking
+from weft_gateway.inbound.admin.events import Events
+from weft_gateway.inbound.admin.joining import Joining
+from weft_gateway.inbound.admin.models import Models
+from weft_gateway.inbound.admin.nodes import Nodes
+from weft_gateway.inbound.admin.replicas import Replicas
+from weft_gateway.inbound.admin.requests import RequestsForChange
+from weft_gateway.inbound.admin.status import Status
+from weft_gateway.inbound.http.application import application
+from weft_gateway.inbound.http.front_door import front_door
+from weft_gateway.inbound.http.hot_routes import HotRoutes
+from weft_gateway.inbound.http.openai_models import OpenAIModels
+from weft_gateway.inbound.inference.desk import Desk
+from weft_gateway.inbound.inference.limits import Limits
+from weft_gateway.inbound.metrics import Metrics
+from weft_gateway.outbound.changes import Changes
+from weft_gateway.outbound.sessions import Sessions
+from weft_gateway.projections.directory import Directory
+from weft_gateway.projections.people import People
+from weft_gateway.projections.requests import Requests
+from weft_gateway.projections.tokens import Tokens
+from weft_gateway.settings import GatewaySettings
+
+_log: Any = get_logger("weft.gateway")
+_KEEP_ALIVE_S = 75
+"""Longer than clients keep their idle connections, so that they end them and never meet a closed one."""
+
+
+async def start(runtime: Runtime) -> None:
+    """Start every part as root tasks of the runtime."""
+    settings = cast(GatewaySettings, runtime.settings)
+    settings.check()
+    listener = _listen(settings.http_host, settings.http_port)
+    client = runtime.client
+
+    directory, tokens, requests = Directory(), Tokens(), Requests()
+
+    def fold(commits: "list[Recorded]") -> None:
+        directory.fold(commits)
+        tokens.fold(commits)
+        requests.fold(commits)  # last: who waits for an outcome then finds the rest folded
+
+    projection = Projection(runtime.log, name="directory", fold=cast(Any, fold))
+    metrics = Metrics()
+    sessions = Sessions(
+        runtime.instance, directory.targets, lambda: directory.version, lambda _: directory.changed.fire()
+    )
+    desk = Desk(directory, sessions, _limits(settings), metrics, runtime.instance, request_log=settings.request_log)
+    changes = Changes(EventLog(client, actor=ANONYMOUS), lambda: client.is_connected)
+    asking = Asking(changes, requests, settings.outcome_wait_s)
+    people = People(settings.postgres_url, runtime.log, projection, directory, requests)
+
+    async def credential(node: NodeId) -> bytes | None:
+        return await get_credential(client, node)
+
+    events = Events(runtime.log, projection)
+    routers = [
+        OpenAIModels(directory).router,
+        Nodes(directory, asking, people.lists).router,
+        Joining(directory, tokens, asking, credential).router,
+        Models(directory, asking, people.lists).router,
+        Replicas(people.lists).router,
+        RequestsForChange(requests, changes, people.lists).router,
+        events.router,
+        Status(
+            runtime.instance,
+            directory,
+            projection,
+            desk,
+            runtime.health,
+            lambda: client.is_connected,
+            people.standing,
+        ).router,
+    ]
+    app = application(
+        routers,
+        web.health_routes(runtime.health),
+        anonymous=settings.allow_anonymous,
+        max_body=settings.max_body_bytes,
+        instance=runtime.instance,
+        ready=projection.caught_up.is_set,
+    )
+    hot = HotRoutes(
+        desk,
+        metrics,
+        anonymous=settings.allow_anonymous,
+        max_body=settings.max_body_bytes,
+        slow_client_bytes=settings.slow_client_bytes,
+        ready=projection.caught_up.is_set,
+    )
+    server = _server(app, hot, settings)
+    metrics.watch("weft_gateway_running_requests", "Inference requests that run now", lambda: len(desk.running))
+    metrics.watch("weft_gateway_waiting_requests", "Requests that wait for a busy model", lambda: desk.queue.total)
+    metrics.watch("weft_gateway_sessions", "Open sessions with replicas", lambda: sessions.open_count)
+    metrics.watch("weft_gateway_log_position", "Last folded log sequence", lambda: projection.position)
+
+    async def stop() -> None:
+        server.should_exit = True
+        events.stopping = True
+        await desk.finish_all(settings.finish_wait_s)
+        await sessions.close()
+        await people.close()
+
+    runtime.own_http = True
+    runtime.on_stop("requests", stop, settings.finish_wait_s + 2.0)
+    runtime.follow(projection)
+    runtime.spawn("http", server.serve(sockets=[listener]))
+    runtime.spawn("desk", desk.watch())
+    runtime.spawn("sessions", sessions.sweep())
+    runtime.spawn("tables", people.run())
+    host, port = listener.getsockname()[:2]
+    _log.info("listening", host=host, port=port)
+
+
+def _limits(settings: GatewaySettings) -> Limits:
+    return Limits(
+        loading_wait=settings.loading_wait_s,
+        busy_wait=settings.busy_wait_s,
+        busy_queue=settings.busy_queue,
+        resume_wait=settings.resume_wait_s,
+        stall=settings.stall_s,
+    )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Bind at once, so that a taken port is a clear error. Raises OSError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise OSError(error.errno, f"can't listen on {host}:{port} ({error.strerror}); set WEFT_HTTP_PORT") from None
+    listener.set_inheritable(True)
+    return listener
+
+
+def _server(app: Any, hot: HotRoutes, settings: GatewaySettings) -> web.QuietServer:
+    return web.QuietServer(
+        uvicorn.Config(
+            app,
+            http=front_door(hot),
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=int(settings.finish_wait_s) + 1,
+            backlog=2048,
+        )
+    )

@@ -1,0 +1,62 @@
+"""A JSON body as a typed request; what does not fit becomes one sentence."""
+
+import re
+from typing import TypeVar
+
+import msgspec
+
+from weft_gateway.domain.openai.fields import Common
+from weft_gateway.domain.refused import Refused
+
+B = TypeVar("B", bound=Common)
+_AT = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
+_MISSING = re.compile(r"Object missing required field `(?P<field>[^`]+)`")
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>[^`]+)`")
+_TYPE = re.compile(r"Expected `(?P<want>[^`]+)`, got `(?P<got>[^`]+)`")
+_WORDS = {
+    "str": "a string",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+
+
+def decode(decoder: "msgspec.json.Decoder[B]", body: bytes) -> B:
+    """Raises Refused with status 400."""
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise _misfit(str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        if not body:
+            raise Refused(400, "The body is empty; a JSON object is expected.", code="malformed_json") from None
+        raise Refused(400, f"The body is not JSON: {error}.", code="malformed_json") from None
+
+
+def _misfit(text: str) -> Refused:
+    at = _AT.search(text)
+    path = at["path"] if at else ""
+    if found := _MISSING.search(text):
+        field = _join(path, found["field"])
+        return Refused(400, f"`{field}` is missing.", param=field, code="missing_field")
+    if found := _UNKNOWN.search(text):
+        field = _join(path, found["field"])
+        return Refused(
+            400, f"`{field}` is not a field that is known here; leave it out.", param=field, code="unknown_field"
+        )
+    if found := _TYPE.search(text):
+        got, want = _word(found["got"]), _word(found["want"])
+        where = f"`{path}`" if path else "The body"
+        return Refused(400, f"{where} is {got}; it must be {want}.", param=path or None, code="wrong_type")
+    return Refused(400, f"The body does not fit: {text}.", param=path or None)
+
+
+def _join(path: str, field: str) -> str:
+    return f"{path}.{field}" if path else field
+
+
+def _word(types: str) -> str:
+    return " or ".join(_WORDS.get(part.strip(), part.strip()) for part in types.split("|"))

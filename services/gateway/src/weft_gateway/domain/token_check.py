@@ -1,0 +1,47 @@
+"""Whether a registration token lets a machine ask to join."""
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from weft_contracts.commit import Recorded
+from weft_contracts.facts.token import Created, Revoked
+from weft_contracts.ids import TokenId, token_hash, token_id
+
+from weft_gateway.domain.refused import Refused
+
+
+@dataclass(frozen=True, slots=True)
+class TokenView:
+    """What the log keeps of a token: never its secret."""
+
+    hash: str
+    approves: bool
+    expires_at: float | None
+    revoked: bool = False
+
+
+def evolve_token(view: TokenView | None, recorded: Recorded) -> TokenView | None:
+    """The token after one of its commits."""
+    for fact in recorded.facts:
+        match fact:
+            case Created():
+                view = TokenView(fact.hash, fact.approves, fact.expires_at)
+            case Revoked():
+                view = replace(view, revoked=True) if view else None
+            case _:
+                pass
+    return view
+
+
+def check_token(tokens: Mapping[TokenId, TokenView], secret: str, now: float) -> TokenId:
+    """The id of a good token; compared in constant time. `now` is seconds since the epoch. Raises Refused, 401."""
+    id = token_id(secret)
+    view = tokens.get(id)
+    if not hmac.compare_digest(view.hash if view else "0" * 64, token_hash(secret)) or view is None:
+        raise Refused(401, "The registration token is not known here; ask an admin for one.", code="bad_token")
+    if view.revoked:
+        raise Refused(401, "The registration token was revoked; ask an admin for a new one.", code="bad_token")
+    if view.expires_at is not None and view.expires_at <= now:
+        raise Refused(401, "The registration token has expired; ask an admin for a new one.", code="bad_token")
+    return id

@@ -1,0 +1,92 @@
+"""Bodies of admin requests. Unknown fields are refused: a typo must not pass as a default."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, Field
+from weft_contracts.facts.values import (
+    Addresses,
+    BuiltinSource,
+    EngineName,
+    ModelSpec,
+    PathSource,
+    Scalar,
+    SimulatedSource,
+)
+
+NAME = r"[A-Za-z0-9][A-Za-z0-9._:/@-]*"
+"""Of models and nodes: what people type."""
+
+
+def _absolute(path: str) -> str:
+    if not path.startswith("/") or "\0" in path:
+        raise ValueError("must be an absolute path on the workers' disks")
+    return path
+
+
+class Builtin(BuiltinSource, frozen=True, extra="forbid"):
+    """A model that ships with the project."""
+
+    name: Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class OnDisk(PathSource, frozen=True, extra="forbid"):
+    """A file or folder that workers have on their own disks."""
+
+    path: Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(_absolute)]
+
+
+class Simulated(SimulatedSource, frozen=True, extra="forbid"):
+    """No files."""
+
+
+class SpecBody(BaseModel, frozen=True, extra="forbid"):
+    """What an admin wants of a model; see contracts' ModelSpec."""
+
+    source: Annotated[Builtin | OnDisk | Simulated, Field(discriminator="kind")]
+    engine: EngineName
+    context_tokens: Annotated[int, Field(ge=1, le=1 << 24)] = 1024
+    concurrency: Annotated[int, Field(ge=1, le=1024)] = 8
+    engine_args: Annotated[dict[str, Scalar], Field(max_length=64)] = {}
+    min_replicas: Annotated[int, Field(ge=0, le=10_000)] = 1
+    max_replicas: Annotated[int, Field(ge=0, le=10_000)] = 1
+    selector: Annotated[dict[str, str], Field(max_length=64)] = {}
+    strategy: Literal["binpack", "spread"] = "binpack"
+
+    def spec(self) -> ModelSpec:
+        """The spec as the log knows it; its weights are filled in from what the workers find."""
+        return ModelSpec.model_validate(self.model_dump())
+
+
+class DeployBody(BaseModel, frozen=True, extra="forbid"):
+    """A model, or a new revision of the model that bears this name."""
+
+    name: Annotated[str, Field(pattern=f"^{NAME}$", max_length=128)]
+    spec: SpecBody
+
+
+class RegisterBody(BaseModel, frozen=True, extra="forbid"):
+    """A machine asks to join."""
+
+    token: Annotated[str, Field(min_length=1, max_length=512)]
+    name: Annotated[str, Field(pattern=f"^{NAME}$", max_length=255)]
+    public_key: Annotated[str, Field(pattern="^U[A-Z2-7]{55}$")]
+    """An nkey user key."""
+    addresses: "AddressesBody"
+    labels: Annotated[dict[str, str], Field(max_length=64)] = {}
+
+
+class AddressesBody(Addresses, frozen=True, extra="forbid"):
+    """Where the node's data plane is reached."""
+
+    host: Annotated[str, Field(pattern=r"^[A-Za-z0-9._:%-]+$", max_length=253)]
+    http_port: Annotated[int, Field(ge=0, le=65535)]
+
+
+class CredentialBody(BaseModel, frozen=True, extra="forbid"):
+    """A node's poll for its credential, signed with its key over `weft-credential:<node>:<nonce>`."""
+
+    node: Annotated[str, Field(pattern="^[a-z0-9-]{1,40}$")]
+    nonce: Annotated[str, Field(pattern="^[0-9]{1,12}$")]
+    """Seconds since the epoch."""
+    signature: Annotated[str, Field(min_length=1, max_length=128)]
+    """Base64 of 64 bytes, Ed25519."""

@@ -1,0 +1,40 @@
+"""What every list has in common: a page, a cursor, and 503 where the tables are away."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import Query
+from weft_readmodel.errors import TablesUnavailable
+
+from weft_gateway.domain.refused import Refused
+
+if TYPE_CHECKING:
+    from weft_gateway.projections.tables.lists import Lists
+
+Limit = Annotated[int, Query(ge=1, le=1000)]
+Word = Annotated[str | None, Query(max_length=128)]
+Cursor = Annotated[str | None, Query(max_length=64)]
+Source = Callable[[], "Lists | None"]
+
+
+async def page(
+    source: Source, read: Callable[["Lists"], Awaitable[list[Any]]], limit: int, cursor: str = "id"
+) -> dict[str, Any]:
+    """`{"items": […], "next": cursor or null}`. Raises Refused, 503."""
+    lists = source()
+    if lists is None:
+        raise _away("no database is set (WEFT_POSTGRES_URL)")
+    try:
+        items = await read(lists)
+    except TablesUnavailable as error:
+        raise _away(str(error)) from None
+    return {"items": items, "next": items[-1][cursor] if len(items) == limit else None}
+
+
+def _away(why: str) -> Refused:
+    return Refused(
+        503,
+        f"Lists are not to be had now: {why}. /api/status answers from memory.",
+        code="tables_away",
+        headers={"retry-after": "5"},
+    )

@@ -1,0 +1,104 @@
+"""The ASGI application: every route but the hot ones, and one sentence for whatever goes wrong."""
+
+from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+from weft_runtime.logs import get_logger
+
+from weft_gateway.domain.refused import Refused
+from weft_gateway.inbound.http.gatekeeper import Gatekeeper, respond
+
+_log: Any = get_logger("weft.gateway.http")
+
+
+def application(
+    routers: Sequence[APIRouter],
+    health_routes: Sequence[BaseRoute],
+    *,
+    anonymous: bool,
+    max_body: int,
+    instance: str,
+    ready: Callable[[], bool],
+) -> FastAPI:
+    """The application over all routers, behind the gatekeeper."""
+    app = FastAPI(
+        title="Weft", version=_version(), docs_url=None, redoc_url=None, redirect_slashes=False, routes=[*health_routes]
+    )
+    for router in routers:
+        app.include_router(router)
+    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(Exception, _unexpected)
+    app.add_middleware(Gatekeeper, anonymous=anonymous, max_body=max_body, instance=instance, ready=ready)
+    return app
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refused)
+    return respond(request.url.path, error)
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    path, headers = request.url.path, dict(error.headers or {})
+    match error.status_code:
+        case 404:
+            refused = Refused(404, f"There is no route {path[:200]}; see /openapi.json.", code="unknown_route")
+        case 405:
+            allowed = headers.get("Allow", headers.get("allow", "another method"))
+            refused = Refused(
+                405, f"{path[:200]} does not take {request.method}; it takes {allowed}.", code="wrong_method"
+            )
+        case status:
+            refused = Refused(status, f"{error.detail}")
+    refused.headers.update(headers)
+    return respond(path, refused)
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return respond(request.url.path, sentence_of(error.errors()))
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    _log.error("route failed", path=request.url.path, exc_info=error)
+    return respond(request.url.path, Refused(500, "The gateway failed; its log says why.", code="internal"))
+
+
+def sentence_of(errors: Sequence[Any]) -> Refused:
+    """The first of pydantic's complaints as a sentence."""
+    first: dict[str, Any] = errors[0]
+    kind: str = first.get("type", "")
+    if kind == "json_invalid":
+        why = first.get("ctx", {}).get("error", "it does not parse")
+        return Refused(400, f"The body is not JSON: {why}.", code="malformed_json")
+    where = [str(part) for part in first.get("loc", ())]
+    if where and where[0] in ("body", "query", "path", "header"):
+        place, where = where[0], where[1:]
+    else:
+        place = "body"
+    field = ".".join(where)
+    if kind == "missing":
+        what = f"`{field}` is missing." if field else "The body is empty; a JSON object is expected."
+        return Refused(400, what, param=field or None, code="missing_field")
+    if kind == "extra_forbidden":
+        return Refused(
+            400, f"`{field}` is not a field that is known here; leave it out.", param=field, code="unknown_field"
+        )
+    message = str(first.get("msg", "it does not fit"))
+    subject = f"`{field}`" if field else f"The {place}"
+    return Refused(400, f"{subject} does not fit: {message[:1].lower()}{message[1:]}.", param=field or None)
+
+
+def _version() -> str:
+    try:
+        return version("weft-gateway")
+    except PackageNotFoundError:
+        return "0"

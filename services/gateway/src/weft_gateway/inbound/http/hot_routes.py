@@ -1,0 +1,68 @@
+"""The hot routes: from an exchange's headers and body to a running request."""
+
+from collections.abc import Callable
+
+from weft_gateway.domain.access import check_access, header, starting
+from weft_gateway.domain.correlation import accepted
+from weft_gateway.domain.problems import openai_error
+from weft_gateway.domain.refused import Refused
+from weft_gateway.inbound.http.exchange import Exchange
+from weft_gateway.inbound.inference.desk import Desk, Kind
+from weft_gateway.inbound.inference.running import Running
+from weft_gateway.inbound.metrics import Metrics
+
+_KINDS: dict[str, Kind] = {"chat": "chat", "completion": "completion"}
+
+
+class HotRoutes:
+    """Implements exchange.Handler for the desk."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        metrics: Metrics,
+        *,
+        anonymous: bool,
+        max_body: int,
+        slow_client_bytes: int,
+        ready: Callable[[], bool],
+    ) -> None:
+        self.max_body = max_body
+        self.slow_client_bytes = slow_client_bytes
+        self._desk = desk
+        self._metrics = metrics
+        self._anonymous = anonymous
+        self._ready = ready
+
+    def admit(self, exchange: Exchange) -> None:
+        """Check who asks, before the body is read. Raises Refused."""
+        host = origin = None
+        for name, value in exchange.headers:
+            if name == b"host":
+                host = value
+            elif name == b"origin":
+                origin = value
+            elif name == b"content-encoding" and value.lower() != b"identity":
+                raise Refused(415, "A compressed body is not supported; send plain JSON.", param="content-encoding")
+        check_access(
+            exchange.peer,
+            host.decode("latin-1") if host is not None else None,
+            origin.decode("latin-1") if origin is not None else None,
+            anonymous=self._anonymous,
+        )
+        if not self._ready():
+            raise starting()
+
+    def begin(self, exchange: Exchange, body: bytes) -> Running | None:
+        """See exchange.Handler."""
+        try:
+            correlation_id = accepted(header(exchange.headers, b"x-request-id"))
+        except Refused as refused:
+            exchange.answer(refused.status, "application/json", openai_error(refused), {})
+            return None
+        traceparent = header(exchange.headers, b"traceparent") or ""
+        return self._desk.begin(_KINDS[exchange.route], body, correlation_id, traceparent, exchange)
+
+    def shed(self) -> None:
+        """See exchange.Handler."""
+        self._metrics.shed()

@@ -1,0 +1,43 @@
+"""`/v1/models`, from memory; the inference routes stand here only for the API's document."""
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from weft_gateway.domain.model_state import standing
+from weft_gateway.domain.refused import Refused
+from weft_gateway.domain.shapes import openai_model, openai_model_detail
+from weft_gateway.projections.directory import Directory
+
+
+class OpenAIModels:
+    """Which models can be asked."""
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+        self.router = APIRouter(tags=["openai"])
+        self.router.add_api_route("/v1/models", self.list, methods=["GET"])
+        self.router.add_api_route("/v1/models/{id:path}", self.get, methods=["GET"])
+        for path in ("/v1/chat/completions", "/v1/completions"):
+            self.router.add_api_route(path, self.elsewhere, methods=["POST"], summary="Answered by the front door")
+
+    async def list(self) -> dict[str, Any]:
+        """Every model that is not deleted, ready or not."""
+        created = self._directory.created
+        data = [openai_model(model, created.get(model.id, 0.0)) for model in self._directory.served()]
+        return {"object": "list", "data": data}
+
+    async def get(self, id: str) -> dict[str, Any]:
+        """One model; under `weft`, how it stands and why."""
+        model = self._directory.model(id)
+        if model is None:
+            names = ", ".join(served.name for served in self._directory.served()[:20]) or "none"
+            raise Refused(
+                404, f"Model {id[:128]!r} does not exist; there is: {names}.", param="model", code="model_not_found"
+            )
+        created = self._directory.created.get(model.id, 0.0)
+        return openai_model_detail(model, created, standing(model, self._directory.replicas(model)))
+
+    async def elsewhere(self) -> None:
+        """Only a path that is spelled unusually, with escapes, comes here."""
+        raise Refused(404, "Spell the path without escapes.", code="unknown_route")

@@ -1,0 +1,22 @@
+"""What an engine's refusal means for the client, and which ones send the request elsewhere."""
+
+from weft_contracts.gen import session_pb2 as pb
+
+from weft_gateway.domain.refused import Refused
+
+
+def refusal_for(output: pb.Output) -> Refused | None:
+    """The error for a fault of the request itself; None where another replica may do better."""
+    if output.finish != pb.FINISH_ERROR:
+        return None
+    match output.fault:
+        case pb.FAULT_BAD_REQUEST:
+            return Refused(400, output.error or "The engine refused the request.", code="bad_request")
+        case pb.FAULT_CONTEXT_EXCEEDED:
+            return Refused(
+                400,
+                output.error or "The prompt is longer than the model's context.",
+                code="context_length_exceeded",
+            )
+        case _:
+            return None

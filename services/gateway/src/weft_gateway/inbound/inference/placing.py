@@ -1,0 +1,140 @@
+"""The slow path of one request: wait for a replica that loads, for a free one, for a session."""
+
+from typing import Protocol
+
+from weft_dataplane.client_errors import SessionError
+from weft_dataplane.session_client import SessionClient
+from weft_placement.fleet import ModelView
+
+from weft_gateway.domain.refused import Refused
+from weft_gateway.domain.routing.filters import Filter, has_room, not_among, reachable, same_digest
+from weft_gateway.domain.routing.lane import Lane
+from weft_gateway.domain.routing.pick import Choice, choose
+from weft_gateway.inbound.inference.limits import Limits
+from weft_gateway.inbound.inference.queue import BusyQueue, QueueFull
+from weft_gateway.inbound.inference.running import Running
+from weft_gateway.outbound.sessions import Sessions
+from weft_gateway.projections.directory import Directory
+
+_LOOK = 1.0
+"""Seconds after which a waiting request looks again even if nothing seems to have changed."""
+
+
+class Place(Protocol):
+    """What placing needs of the desk."""
+
+    directory: Directory
+    sessions: Sessions
+    queue: BusyQueue
+    limits: Limits
+
+    def now(self) -> float: ...
+    def submit(self, running: Running, lane: Lane, session: SessionClient) -> None: ...
+
+
+class Placing:
+    """Ends by a submit or a refusal, within the limits' waits."""
+
+    def __init__(self, desk: Place, running: Running, model: ModelView) -> None:
+        self._desk = desk
+        self._running = running
+        self._model = model
+        now = desk.now()
+        wait = desk.limits.resume_wait if running.ids else desk.limits.loading_wait
+        self._loading_until = now + wait
+        self._busy_until: float | None = None
+        self._queued = False
+
+    async def run(self) -> None:
+        while not self._running.done:
+            choice = self._choose()
+            try:
+                if choice.lane is not None:
+                    if await self._submitted(choice.lane):
+                        return
+                elif self._all_busy():
+                    await self._wait_for_room()
+                else:
+                    await self._wait_for_ready(choice)
+            except Refused as refused:
+                self._running.refuse(refused)
+
+    def _choose(self) -> Choice:
+        lanes, filters = self._lanes_and_filters()
+        return choose(lanes, [*filters, has_room])
+
+    def _all_busy(self) -> bool:
+        """Whether some replica would do if it had room."""
+        lanes, filters = self._lanes_and_filters()
+        return choose(lanes, filters).lane is not None
+
+    def _lanes_and_filters(self) -> tuple[list[Lane], list[Filter]]:
+        running, lanes = self._running, self._desk.sessions.lanes(self._model.id)
+        filters: list[Filter] = [reachable]
+        if running.ids:
+            filters.append(same_digest(running.digest))
+        # A replica that failed this request is tried again only where there is no other.
+        if any(lane.target.replica not in running.tried and lane.shunned is None for lane in lanes):
+            filters.append(not_among(running.tried))
+        return lanes, filters
+
+    async def _submitted(self, lane: Lane) -> bool:
+        running, desk = self._running, self._desk
+        try:
+            session = desk.sessions.session(lane) or await desk.sessions.open(lane)
+            if running.done:
+                return True
+            if has_room(lane) is not None:
+                return False  # it filled up while the session opened
+            desk.submit(running, lane, session)
+        except SessionError as error:
+            running.tried.add(lane.target.replica)
+            running.last_error = str(error)
+            running.tries += 1
+            if running.tries >= desk.limits.tries:
+                raise Refused(
+                    503,
+                    f"No replica of model {self._model.name!r} could be reached: {error}.",
+                    code="replica_unreachable",
+                    headers={"retry-after": "2"},
+                ) from None
+            return False
+        return True
+
+    async def _wait_for_room(self) -> None:
+        desk, model = self._desk, self._model
+        if self._busy_until is None:
+            self._busy_until = desk.now() + desk.limits.busy_wait
+        left = self._busy_until - desk.now()
+        try:
+            if left <= 0:
+                raise TimeoutError
+            await desk.queue.turn(model.id, left, again=self._queued)
+            self._queued = True
+        except QueueFull:
+            raise self._busy(f"{desk.limits.busy_queue} requests wait for it already") from None
+        except TimeoutError:
+            raise self._busy(f"none became free within {desk.limits.busy_wait:g} s") from None
+
+    def _busy(self, why: str) -> Refused:
+        return Refused(
+            529,
+            f"All replicas of model {self._model.name!r} are busy: {why}.",
+            code="all_busy",
+            headers={"retry-after": "2"},
+        )
+
+    async def _wait_for_ready(self, choice: Choice) -> None:
+        directory = self._desk.directory
+        model = directory.fleet.models.get(self._model.id)
+        if model is None or model.deleted:
+            raise Refused(404, f"Model {self._model.name!r} was deleted.", param="model", code="model_not_found")
+        outlook = directory.prospect(model)
+        shunned = next(iter(choice.refusals.values()), None)
+        left = self._loading_until - self._desk.now()
+        if shunned is None and not outlook.hopeful:
+            raise Refused(503, outlook.sentence, code="not_served", headers={"retry-after": "10"})
+        if left <= 0:
+            what = outlook.sentence if shunned is None else f"Model {model.name!r} can't be reached: {shunned}."
+            raise Refused(503, what, code="not_ready", headers={"retry-after": "5"})
+        await directory.changed.wait(timeout=min(left, _LOOK))

@@ -1,0 +1,69 @@
+"""Requests that wait because every replica of their model is busy: bounded, first come first served."""
+
+import asyncio
+from collections import deque
+
+from weft_contracts.ids import ModelId
+
+
+class QueueFull(Exception):
+    """So many wait already that one more would wait in vain."""
+
+
+class BusyQueue:
+    """One line per model."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._lines: dict[ModelId, deque[asyncio.Future[None]]] = {}
+
+    def waiting(self, model: ModelId) -> int:
+        """How many stand in a model's line."""
+        line = self._lines.get(model)
+        return len(line) if line else 0
+
+    @property
+    def total(self) -> int:
+        return sum(len(line) for line in self._lines.values())
+
+    async def turn(self, model: ModelId, timeout: float, *, again: bool) -> None:
+        """Wait until it is our turn to look for room. `again` keeps the place at the head after a vain look.
+
+        Raises QueueFull, TimeoutError.
+        """
+        line = self._lines.setdefault(model, deque())
+        if len(line) >= self._limit:
+            raise QueueFull
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if again:
+            line.appendleft(turn)
+        else:
+            line.append(turn)
+        try:
+            await asyncio.wait_for(turn, timeout)
+        except BaseException:
+            if turn.done() and not turn.cancelled():
+                self.wake(model)  # our turn came as we left: hand it on
+            raise
+        finally:
+            if turn in line:
+                line.remove(turn)
+            if not line:
+                self._lines.pop(model, None)
+
+    def wake(self, model: ModelId) -> None:
+        """There may be room: let the first of the line look."""
+        line = self._lines.get(model)
+        while line:
+            turn = line.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+
+    def wake_all(self) -> None:
+        """What can be hoped for has changed: let everyone look."""
+        for line in self._lines.values():
+            while line:
+                turn = line.popleft()
+                if not turn.done():
+                    turn.set_result(None)

@@ -1,0 +1,89 @@
+"""What the gateway counts, under GenAI names where the OpenTelemetry convention has one.
+
+Source of the names: the semantic conventions for generative AI metrics, written the Prometheus way.
+"""
+
+from collections.abc import Callable
+
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
+
+from weft_gateway.inbound.inference.running import Running
+
+_SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
+_PER_TOKEN = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5)
+_TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576)
+_LABELS = ("gen_ai_operation_name", "gen_ai_request_model")
+
+
+class Metrics:
+    """Per request a few microseconds, per token nothing."""
+
+    def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
+        self._registry = registry
+        self._duration = Histogram(
+            "gen_ai_server_request_duration_seconds",
+            "From a request's acceptance to its end",
+            (*_LABELS, "error_type"),
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._first = Histogram(
+            "gen_ai_server_time_to_first_token_seconds",
+            "From a request's acceptance to its first token",
+            _LABELS,
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._per_token = Histogram(
+            "gen_ai_server_time_per_output_token_seconds",
+            "Between output tokens, after the first",
+            _LABELS,
+            buckets=_PER_TOKEN,
+            registry=registry,
+        )
+        self._usage = Histogram(
+            "gen_ai_client_token_usage",
+            "Tokens of a request",
+            (*_LABELS, "gen_ai_token_type"),
+            buckets=_TOKENS,
+            registry=registry,
+        )
+        self._refused = Counter(
+            "weft_gateway_refused", "Inference requests refused at once", ("status",), registry=registry
+        )
+        self._elsewhere = Counter(
+            "weft_gateway_went_elsewhere", "Requests whose replica failed them", ("how",), registry=registry
+        )
+        self._shed = Counter("weft_gateway_shed", "Clients dropped because they read too slowly", registry=registry)
+
+    def watch(self, name: str, what: str, read: Callable[[], float]) -> None:
+        """A gauge read at each scrape."""
+        Gauge(name, what, registry=self._registry).set_function(read)
+
+    def request_ended(self, running: Running, outcome: str, now: float) -> None:
+        """See desk.Counts."""
+        operation = "chat" if running.asked.chat else "text_completion"
+        labels = (operation, running.asked.model)
+        self._duration.labels(*labels, "" if outcome == "ok" else outcome).observe(now - running.started_at)
+        if not running.first_at:
+            return
+        self._first.labels(*labels).observe(running.first_at - running.started_at)
+        if outcome != "ok":
+            return
+        usage = running.usage
+        self._usage.labels(*labels, "input").observe(usage.prompt)
+        self._usage.labels(*labels, "output").observe(usage.output)
+        if usage.output > 1 and running.asked.stream:
+            self._per_token.labels(*labels).observe((now - running.first_at) / (usage.output - 1))
+
+    def refused_early(self, status: int) -> None:
+        """See desk.Counts."""
+        self._refused.labels(str(status)).inc()
+
+    def went_elsewhere(self, how: str) -> None:
+        """See desk.Counts."""
+        self._elsewhere.labels(how).inc()
+
+    def shed(self) -> None:
+        """A slow client was dropped."""
+        self._shed.inc()

@@ -1,0 +1,93 @@
+"""Requests for change: appended once under an id that an idempotency key makes the same."""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Callable
+
+from weft_contracts.commit import Cause, Commit, Guard
+from weft_contracts.facts.fact import Fact
+from weft_contracts.ids import CorrelationId, RequestId, request_id
+from weft_contracts.subjects import request
+from weft_eventlog import Conflict, EventLog, LogUnavailable
+from weft_eventlog.errors import LogFull
+
+from weft_gateway.domain.refused import Refused
+from weft_gateway.domain.request_view import RequestView, evolve_request
+
+APPEND_S = 5.0
+
+
+def id_for(actor: str, route: str, key: str | None) -> RequestId:
+    """The same for the same actor, route and key; without a key a new one each time."""
+    if key is None:
+        return request_id(secrets.token_bytes(16))
+    return request_id(json.dumps([actor, route, key]).encode())
+
+
+class Changes:
+    """Appends to the log on behalf of callers."""
+
+    def __init__(self, log: EventLog, connected: Callable[[], bool]) -> None:
+        self._log = log
+        self._connected = connected
+
+    async def ask(self, id: RequestId, fact: Fact, correlation_id: str) -> RequestView | None:
+        """Append a request; the view of the one that stands there already if its key was used before.
+
+        Raises Refused: 422 for a key that was used for something else, 503 while the log is away.
+        """
+        if not self._connected():
+            raise away()
+        aggregate = request(id)
+        commit = Commit(aggregate, (fact,), Guard(aggregate, 0), Cause(CorrelationId(correlation_id)))
+        try:
+            await self._log.append(commit, timeout=APPEND_S)
+            return None
+        except Conflict:
+            return same_request(await self.look_up(id), fact)
+        except LogFull as error:
+            raise Refused(503, f"{error}.", code="log_full") from None
+        except LogUnavailable:
+            raise Refused(
+                503,
+                f"The event log did not answer; whether the change was taken shows at /api/requests/{id}.",
+                code="log_away",
+                headers={"retry-after": "2"},
+                extra={"request": id},
+            ) from None
+
+    async def look_up(self, id: RequestId) -> RequestView | None:
+        """A request as the log holds it. Raises Refused, 503, while the log is away."""
+        if not self._connected():
+            raise away()
+        view: RequestView | None = None
+        try:
+            async for recorded in self._log.read(request(id).filter):
+                view = evolve_request(view, recorded)
+        except LogUnavailable:
+            raise away() from None
+        return view
+
+
+def same_request(view: RequestView | None, fact: Fact) -> RequestView | None:
+    """The earlier request of the same key. Raises Refused, 422, if it asked for something else."""
+    if view is not None and _digest(view.asked) != _digest(fact):
+        raise Refused(
+            422,
+            f"This Idempotency-Key was used for another request ({view.id}); take a new key.",
+            param="idempotency-key",
+            code="key_reused",
+        )
+    return view
+
+
+def away() -> Refused:
+    """The log can't be reached: nothing can change now."""
+    return Refused(
+        503, "The event log can't be reached; try again soon.", code="log_away", headers={"retry-after": "2"}
+    )
+
+
+def _digest(fact: Fact) -> str:
+    return hashlib.sha256(fact.model_dump_json().encode()).hexdigest()

@@ -1,0 +1,65 @@
+"""The directory: which models there are and where their ready replicas answer."""
+
+from collections.abc import Sequence
+
+from weft_contracts.commit import Recorded
+from weft_contracts.ids import ModelId
+from weft_placement.fleet import Fleet, ModelView, ReplicaView
+
+from weft_gateway.domain.prospect import Prospect, prospect
+from weft_gateway.domain.ready_targets import ready_targets
+from weft_gateway.domain.target import Target
+from weft_gateway.projections.signal import Signal
+
+
+class Directory:
+    """The fleet, and per model what may be routed to. Answers from memory."""
+
+    def __init__(self) -> None:
+        self.fleet = Fleet()
+        self.changed = Signal()
+        self.version = 0
+        """Counts the folded batches: what was read under another one may be stale."""
+        self.created: dict[ModelId, float] = {}
+        """When a model's first revision was accepted, in seconds since the epoch."""
+        self.event_id = ""
+        """Of the last folded commit; its sequence is the fleet's position."""
+        self._targets: dict[ModelId, tuple[Target, ...]] = {}
+
+    def fold(self, commits: Sequence[Recorded]) -> None:
+        """Fold a batch and wake who waits for a change."""
+        for commit in commits:
+            self.fleet.apply(commit)
+            if commit.aggregate.kind == "model":
+                self.created.setdefault(ModelId(commit.aggregate.key), commit.at)
+            self.event_id = commit.event_id
+        self._targets.clear()
+        self.version += 1
+        self.changed.fire()
+
+    def model(self, name: str) -> ModelView | None:
+        """The model that bears a name; None for a deleted one."""
+        return self.fleet.model_named(name)
+
+    def served(self) -> list[ModelView]:
+        """All models that are not deleted, by name."""
+        return sorted((m for m in self.fleet.models.values() if not m.deleted), key=lambda m: m.name)
+
+    def targets(self, model: ModelId) -> tuple[Target, ...]:
+        """Where a model's ready replicas answer."""
+        found = self._targets.get(model)
+        if found is None:
+            found = self._targets[model] = tuple(ready_targets(self.fleet, model))
+        return found
+
+    def is_current(self, target: Target) -> bool:
+        """Whether the log still says that this very run is ready."""
+        return any(t.event_id == target.event_id for t in self.targets(target.model))
+
+    def replicas(self, model: ModelView) -> list[ReplicaView]:
+        """A model's replicas that are wanted or still hold something."""
+        return [r for id in model.replicas if (r := self.fleet.replicas.get(id)) is not None]
+
+    def prospect(self, model: ModelView) -> Prospect:
+        """What can be hoped for when none of its replicas is ready."""
+        return prospect(model, self.replicas(model), self.fleet.nodes.values())

@@ -1,0 +1,27 @@
+"""Registration tokens by id, for the route where machines ask to join."""
+
+from collections.abc import Sequence
+
+from weft_contracts.commit import Recorded
+from weft_contracts.ids import TokenId
+
+from weft_gateway.domain.token_check import TokenView, check_token, evolve_token
+
+
+class Tokens:
+    """Every token that was ever made: they are few."""
+
+    def __init__(self) -> None:
+        self._views: dict[TokenId, TokenView] = {}
+
+    def fold(self, commits: Sequence[Recorded]) -> None:
+        for commit in commits:
+            if commit.aggregate.kind == "token":
+                id = TokenId(commit.aggregate.key)
+                view = evolve_token(self._views.get(id), commit)
+                if view is not None:
+                    self._views[id] = view
+
+    def check(self, secret: str, now: float) -> TokenId:
+        """The id of a good token. Raises Refused."""
+        return check_token(self._views, secret, now)

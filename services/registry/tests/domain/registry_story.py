@@ -1,0 +1,149 @@
+"""A registry over a log in the hand, with ears on a clock in the hand."""
+
+import base64
+import binascii
+from collections.abc import Collection
+
+from weft_contracts import subjects
+from weft_contracts.commit import Decision
+from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.request import ApprovalRequested, Fulfilled, JoinRequested, Rejected
+from weft_contracts.facts.token import Created, Revoked
+from weft_contracts.facts.values import Addresses
+from weft_contracts.ids import NodeId, RequestId, TokenId, node_id_of, token_hash, token_id
+from weft_placement.fleet import NodeView
+from weft_registry.domain.decide import decide
+from weft_registry.domain.founding import BootstrapToken
+from weft_registry.domain.hearing import Hearing, Patience, Signs
+from weft_registry.domain.state import RegistryState
+from weft_testing import HandLog
+
+HERE = Addresses(host="127.0.0.1", http_port=7000)
+EVERY = 2.0
+"""Seconds between a node's leases."""
+STEP = 0.5
+ROUNDS = 50
+"""So many rounds without coming to rest are a loop."""
+
+
+def nkey(number: int) -> str:
+    """The public key of the node with this number, in its text form."""
+    raw = bytes([20 << 3]) + number.to_bytes(32, "big")
+    return base64.b32encode(raw + binascii.crc_hqx(raw, 0).to_bytes(2, "little")).decode()
+
+
+def node(number: int) -> NodeId:
+    return node_id_of(nkey(number))
+
+
+class Story:
+    """What comes to rest is asserted; `live` lets time pass."""
+
+    def __init__(self, patience: Patience | None = None) -> None:
+        self.patience = patience or Patience()
+        self.log = HandLog()
+        self.state = RegistryState()
+        self.log.listen(self.state.apply)
+        self.clock = 1000.0
+        """The registry's monotonic clock, in seconds."""
+        self.hearing = Hearing.begin(self.clock, self.patience)
+        self.speaking: set[int] = set()
+        """Nodes that renew their leases."""
+        self.in_vain: list[Decision] = []
+        """Decided while the log was not there: at a real one they could still land when it is back."""
+        self._asked = 0
+        self.settle()
+
+    # given
+
+    def token(self, secret: str = "open", *, approves: bool = True, expires_at: float | None = None) -> TokenId:
+        id = token_id(secret)
+        self.log.given(
+            subjects.token(id), Created(hash=token_hash(secret), approves=approves, expires_at=expires_at)
+        )
+        return id
+
+    def revoke(self, id: TokenId) -> None:
+        self.log.given(subjects.token(id), Revoked())
+
+    def nodes(self, count: int) -> list[NodeId]:
+        """Nodes 1 to `count`, approved, speaking and healthy, past every grace."""
+        id = self.token()
+        for number in range(1, count + 1):
+            assert isinstance(self.join(number, id), Fulfilled)
+        self.speaking = set(range(1, count + 1))
+        self.live(self.patience.after_start + 70)
+        return [node(number) for number in range(1, count + 1)]
+
+    # when
+
+    def ask(self, fact: Fact) -> subjects.Aggregate:
+        self._asked += 1
+        request = subjects.request(RequestId(f"q-{self._asked}"))
+        self.log.given(request, fact, actor="gateway")
+        return request
+
+    def join(self, number: int, token: TokenId, *, name: str | None = None, **fields: object) -> Fact:
+        """Ask to join, let the registry answer, and return the outcome."""
+        asked = {
+            "token": token,
+            "name": f"node-{number}" if name is None else name,
+            "public_key": nkey(number),
+            "addresses": HERE,
+            **fields,
+        }
+        return self.answered(self.ask(JoinRequested.model_validate(asked)))
+
+    def approve(self, id: NodeId) -> Fact:
+        return self.answered(self.ask(ApprovalRequested(node=id)))
+
+    def answered(self, request: subjects.Aggregate) -> Fact:
+        self.settle()
+        outcome = self.log.facts(request)[-1]
+        assert isinstance(outcome, Fulfilled | Rejected)
+        return outcome
+
+    def decided(self, signs: Signs | None = None, token: BootstrapToken | None = None) -> list[Decision]:
+        if signs is None:
+            known = [n.id for n in self.state.fleet.nodes.values() if n.approved and not n.removed]
+            signs = self.hearing.signs(known, self.clock, braked=self.state.fleet.brake is not None)
+        return decide(self.state, signs, self.log.now, patience=self.patience, version="1", token=token)
+
+    def settle(self, signs: Signs | None = None) -> list[Fact]:
+        """Take decisions until there are none; the facts that arose."""
+        before = self.log.head
+        for _ in range(ROUNDS):
+            decisions = self.decided(signs)
+            if not decisions:
+                return [fact for commit in self.log.commits[before:] for fact in commit.facts]
+            self.log.take(decisions, actor="registry")
+        raise AssertionError(f"no rest after {ROUNDS} rounds: {[d.why for d in decisions]}")
+
+    def live(self, seconds: float, *, log_there: bool = True) -> list[Fact]:
+        """Let time pass: nodes speak every 2 s, each at its own moment, the registry beats and decides every
+        second. While the log is not there nothing is heard, and what is decided is kept in `in_vain`."""
+        facts: list[Fact] = []
+        for _ in range(round(seconds / STEP)):
+            self.clock += STEP
+            self.log.now += STEP
+            if log_there:
+                for number in self.speaking:
+                    if (self.clock + STEP * number) % EVERY < STEP:
+                        self.hearing.note(node(number), self.clock)
+            if self.clock % 1.0 < STEP:
+                healthy = [n.id for n in self.state.fleet.nodes.values() if n.presence == "healthy"]
+                self.hearing.note_healthy(healthy, self.clock)
+                if log_there:
+                    self.hearing.echo(self.clock)
+                    facts += self.settle()
+                else:
+                    self.in_vain += self.decided()
+        return facts
+
+    # then
+
+    def view(self, number: int) -> NodeView:
+        return self.state.fleet.nodes[node(number)]
+
+    def states(self, numbers: Collection[int]) -> list[str]:
+        return [self.view(number).state for number in numbers]

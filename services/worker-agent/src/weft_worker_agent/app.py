@@ -1,0 +1,198 @@
+"""The agent's life: find the hosts that run, join, follow the log, and at the end stop all in order."""
+
+import asyncio
+import contextlib
+import secrets
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from weft_runtime import logs, web
+from weft_runtime.health import Health
+from weft_runtime.lifeline import lifeline_closed
+
+from weft_worker_agent.domain.steering import TERM_TO_KILL_S
+from weft_worker_agent.inbound.files import listening, metadata_route
+from weft_worker_agent.inbound.session import Sessions
+from weft_worker_agent.inbound.steering_loop import Steering, follow_keeper
+from weft_worker_agent.inbound.wake import Wake
+from weft_worker_agent.outbound import machine
+from weft_worker_agent.outbound.credential import Credential
+from weft_worker_agent.outbound.gateway import Gateway
+from weft_worker_agent.outbound.hosts import Hosts
+from weft_worker_agent.outbound.identity import BadIdentity, Identity, load_or_make
+from weft_worker_agent.outbound.joining import CannotJoin, Joining
+from weft_worker_agent.outbound.keeper.agent_life import BAD_CONFIGURATION
+from weft_worker_agent.outbound.keeper_client import KeeperClient, KeeperGone
+from weft_worker_agent.outbound.lease import LeaseThread
+from weft_worker_agent.projections.own_log import OwnLog
+from weft_worker_agent.settings import WorkerSettings
+
+_BEAT_S = 1.0
+_LAST_WORDS_S = 3.0
+_log: Any = logs.get_logger("weft.worker_agent")
+
+
+class Agent:
+    """One agent, from its start to its end."""
+
+    def __init__(self, settings: WorkerSettings, keeper_socket: Path, identity: Identity) -> None:
+        self._settings = settings
+        self._identity = identity
+        self._holder = f"worker-{secrets.token_hex(4)}"
+        self._keeper = KeeperClient(keeper_socket)
+        self._own = OwnLog()
+        self._hosts = Hosts(
+            self._keeper,
+            node=identity.node,
+            launches=settings.state / "launch",
+            python=settings.engine_python,
+            address=settings.http_host,
+            wake=lambda: self._changed(),
+        )
+        self._steering = Steering(self._own, self._hosts, time.monotonic)
+        self._health = Health()
+        self._lease: LeaseThread | None = None
+        self._sessions: Sessions | None = None
+        self._stop = asyncio.Event()
+        self._host_changed = Wake()
+
+    async def run(self) -> None:
+        """Live until told to stop. Raises CannotJoin, KeeperGone, OSError."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop.set)
+        await self._hosts.refresh()  # adopt what runs before anything else: it must not wait for the log
+        listener = listening(self._settings.state, self._settings.http_host, self._settings.http_port)
+        server = web.server(web.app(self._health, [metadata_route(self._hosts.offer)]), self._settings.http_host, 0)
+        self._sessions = self._new_sessions(listener.getsockname()[1])
+        roots = {
+            "files": server.serve(sockets=[listener]),
+            "keeper": follow_keeper(self._keeper, self._hosts, self._steering.wake),
+            "steering": self._steering.run(),
+            "sessions": self._sessions.run(),
+            "pulse": self._beat(),
+            "stop": self._stopped(),
+        }
+        tasks = [asyncio.create_task(work, name=name) for name, work in roots.items()]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()  # raises what ended it
+            if not self._stop.is_set():
+                raise RuntimeError(f"{done.pop().get_name()} has ended, which has no end")
+        finally:
+            if self._lease is not None:
+                self._lease.stop()
+            server.should_exit = True
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._hosts.close()
+            self._keeper.close()
+
+    def _new_sessions(self, http_port: int) -> Sessions:
+        settings = self._settings
+        body: dict[str, Any] = {
+            "name": settings.node_name,
+            "public_key": self._identity.public_key,
+            "addresses": {"host": settings.advertise_host, "http_port": http_port},
+            "labels": settings.labels,
+        }
+        token = settings.join_token.get_secret_value() if settings.join_token is not None else None
+        gateway = Gateway(settings.gateway_url, self._identity)
+        return Sessions(
+            self._identity,
+            Joining(gateway, settings.state, body, token),
+            self._own,
+            self._hosts,
+            self._steering,
+            machine.report(settings.models or settings.state, settings.parts),
+            self._health,
+            self._show,
+        )
+
+    def _show(self, credential: Credential) -> None:
+        if self._lease is None:
+            self._lease = LeaseThread(self._identity, credential, self._holder)
+            self._lease.start()
+        else:
+            self._lease.show(credential)
+
+    def _changed(self) -> None:
+        """Something about a host changed."""
+        self._steering.wake.ring()
+        self._host_changed.ring()
+        if self._sessions is not None and self._sessions.reporting is not None:
+            self._sessions.reporting.wake.ring()
+
+    async def _beat(self) -> None:
+        while True:
+            if self._lease is not None:
+                self._lease.beat()
+            await asyncio.sleep(_BEAT_S)
+
+    async def _stopped(self) -> None:
+        """Wait for the stop, then let the hosts end and the log know. Every step is bounded."""
+        fd = self._settings.lifeline_fd
+        waits: list[asyncio.Task[Any]] = [asyncio.create_task(self._stop.wait())]
+        if fd is not None:
+            waits.append(asyncio.create_task(lifeline_closed(fd)))
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+        self._stop.set()
+        grace = self._settings.stop_timeout
+        _log.info("worker stops", runs=sum(host.lives for host in self._hosts.view()), within=grace)
+        self._steering.shut_down(grace)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(grace + TERM_TO_KILL_S + 1.0):
+                while any(host.lives for host in self._hosts.view()):
+                    await self._host_changed.wait(0.2)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WORDS_S):
+                await self._last_words()
+        _log.info("worker stopped", left=sum(host.lives for host in self._hosts.view()))
+
+    async def _last_words(self) -> None:
+        """Until the log knows of every end. Without a connection there is nobody to tell."""
+        while self._sessions is not None and (reporting := self._sessions.reporting) is not None:
+            reporting.wake.ring()
+            if reporting.all_said or not self._own.may_decide:
+                return
+            await asyncio.sleep(0.05)
+
+
+def run_agent() -> int:
+    """Run the agent to its end; the exit status of the process. 78: starting it again is in vain."""
+    try:
+        settings = WorkerSettings()
+        if settings.keeper_socket is None:
+            return _refuse("the agent is started by its keeper: run python -m weft_worker_agent")
+        identity = load_or_make(settings.state)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = "WEFT_" + "_".join(str(part) for part in first["loc"]).upper()
+        return _refuse(f"{name}: {first['msg']}")
+    except (BadIdentity, OSError) as error:
+        return _refuse(str(error))
+    logs.configure("worker-agent", identity.node, settings.log_level, settings.log_format)
+    try:
+        asyncio.run(Agent(settings, settings.keeper_socket, identity).run())
+    except CannotJoin as refusal:
+        return _refuse(str(refusal))
+    except KeeperGone as error:
+        _log.error("the keeper is gone", why=str(error))
+        return 1
+    except OSError as error:
+        _log.error("the agent can't run", why=str(error))
+        return 1
+    return 0
+
+
+def _refuse(sentence: str) -> int:
+    print(f"weft worker: {sentence}", file=sys.stderr)
+    return BAD_CONFIGURATION

@@ -1,0 +1,67 @@
+"""An engine host as the agent knows it: what it was started for, what it says, how it ended."""
+
+from dataclasses import dataclass
+
+from weft_contracts.facts.values import EngineName, MetadataFile
+from weft_contracts.ids import Incarnation, ReplicaId
+
+PERMANENT_EXIT = 3
+"""The exit status by which a host says that another start would fail the same way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """What an engine that answers is."""
+
+    port: int
+    engine: EngineName
+    engine_version: str
+    metadata: tuple[MetadataFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A host's end. `exit_code` is negative for a signal, None where there never was a process."""
+
+    exit_code: int | None
+    reason: str
+    """A sentence for people, the engine's own where it gave one."""
+    permanent: bool
+    """Another start would fail the same way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One start of a replica here. Times are the agent's monotonic seconds."""
+
+    replica: ReplicaId
+    epoch: int
+    incarnation: Incarnation
+    started_at: float
+    answering: Answering | None = None
+    """None until it is ready."""
+    stalled: bool = False
+    """Requests run and its step counter stands still."""
+    end: End | None = None
+    retire_at: float | None = None
+    """When it was asked to finish what runs and end."""
+    retire_within: float = 0.0
+    """Seconds that it has for that."""
+    term_at: float | None = None
+    kill_at: float | None = None
+    failing_since: float | None = None
+    """It said that it failed, and is still there."""
+
+    @property
+    def lives(self) -> bool:
+        return self.end is None
+
+
+def sentence_of(exit_code: int | None, said: str, last_words: str) -> str:
+    """Why a host ended: what it said, else how its process ended, with its last line of stderr."""
+    if said:
+        return said
+    how = "the engine's process ended"
+    if exit_code is not None:
+        how += f" by signal {-exit_code}" if exit_code < 0 else f" with status {exit_code}"
+    return f"{how}; its last words: {last_words}" if last_words else how

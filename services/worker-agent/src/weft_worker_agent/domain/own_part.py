@@ -1,0 +1,151 @@
+"""What this node's part of the log says: who is to run here, what ran last, which questions are open."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeVar
+
+from weft_contracts.commit import Cause, Recorded
+from weft_contracts.facts import inspection, machine, node, run
+from weft_contracts.facts.fact import Fact
+from weft_contracts.ids import Incarnation, InspectionId, ReplicaId
+
+K = TypeVar("K")
+V = TypeVar("V")
+Phase = Literal["installing", "fetching", "loading", "ready", "degraded", "stopping", "stopped", "failed"]
+OPEN: frozenset[Phase] = frozenset(("installing", "fetching", "loading", "ready", "degraded", "stopping"))
+"""A run that the log believes to have a process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retirement:
+    """A replica is to end here."""
+
+    deadline_s: float
+    cause: Cause
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A replica that was given to this node."""
+
+    fact: node.Assigned
+    cause: Cause
+    """Of what follows from it."""
+    retirement: Retirement | None = None
+
+    @property
+    def replica(self) -> ReplicaId:
+        return self.fact.replica
+
+    @property
+    def epoch(self) -> int:
+        return self.fact.epoch
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """The last that the log heard of a replica's run here."""
+
+    epoch: int
+    phase: Phase
+    incarnation: Incarnation | None
+    cause: Cause
+    """Of what follows from its last event."""
+
+    @property
+    def open(self) -> bool:
+        return self.phase in OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An inspection that waits for its answer."""
+
+    source: str
+    engine: str
+    cause: Cause
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPart:
+    """The folded part. Assignments and runs that have ended are gone from it."""
+
+    assignments: Mapping[ReplicaId, Assignment] = field(default_factory=dict[ReplicaId, Assignment])
+    runs: Mapping[ReplicaId, RunRecord] = field(default_factory=dict[ReplicaId, RunRecord])
+    questions: Mapping[InspectionId, Question] = field(default_factory=dict[InspectionId, Question])
+    reported: machine.Reported | None = None
+    approved: Cause | None = None
+    """Of what follows from this node's joining or approval, whichever came last."""
+    removed: bool = False
+
+
+def evolve(part: OwnPart, commit: Recorded) -> OwnPart:
+    """The part after one more commit. Facts that concern others, or nobody here, change nothing."""
+    for fact in commit.facts:
+        part = _one(part, commit, fact)
+    return part
+
+
+def _one(part: OwnPart, commit: Recorded, fact: Fact) -> OwnPart:
+    match fact:
+        case node.Assigned():
+            assigned = {**part.assignments, fact.replica: Assignment(fact, commit.cause)}
+            return replace(part, assignments=assigned)
+        case node.Unassigned():
+            return _unassigned(part, commit, fact)
+        case node.Joined() | node.Rejoined() | node.Approved():
+            return replace(part, approved=commit.cause, removed=False)
+        case node.Removed():
+            return replace(part, removed=True)
+        case machine.Reported():
+            return replace(part, reported=fact)
+        case machine.FileFound() | machine.FileMissing():
+            return replace(part, questions=_without(part.questions, fact.inspection))
+        case inspection.Requested():
+            id = InspectionId(commit.aggregate.key.rpartition(".")[2])
+            question = Question(fact.source, fact.engine, commit.cause)
+            return replace(part, questions={**part.questions, id: question})
+        case _ if commit.aggregate.kind == "run":
+            return _ran(part, commit, fact)
+        case _:
+            return part
+
+
+def _unassigned(part: OwnPart, commit: Recorded, fact: node.Unassigned) -> OwnPart:
+    assignment = part.assignments.get(fact.replica)
+    if assignment is None:
+        return part
+    retirement = Retirement(fact.deadline_s, commit.cause, commit.sequence)
+    retired = replace(assignment, retirement=retirement)
+    return replace(part, assignments={**part.assignments, fact.replica: retired})
+
+
+def _ran(part: OwnPart, commit: Recorded, fact: Fact) -> OwnPart:
+    replica = ReplicaId(commit.aggregate.key.rpartition(".")[2])
+    before = part.runs.get(replica)
+    match fact:
+        case run.Loading() | run.Ready() | run.Degraded() | run.Stopping():
+            incarnation: Incarnation | None = fact.incarnation
+        case run.Installing() | run.Fetching():
+            incarnation = None
+        case run.Stopped() | run.Failed():
+            incarnation = before.incarnation if before is not None and before.epoch == fact.epoch else None
+        case _:
+            return part
+    record = RunRecord(fact.epoch, fact.type, incarnation, commit.cause)
+    part = replace(part, runs={**part.runs, replica: record})
+    assignment = part.assignments.get(replica)
+    if assignment is None:
+        return part if record.open else replace(part, runs=_without(part.runs, replica))
+    if isinstance(fact, run.Stopped) and assignment.epoch == fact.epoch and assignment.retirement is not None:
+        return replace(
+            part,
+            assignments=_without(part.assignments, replica),
+            runs=_without(part.runs, replica),
+        )
+    return part
+
+
+def _without(mapping: Mapping[K, V], key: K) -> Mapping[K, V]:
+    return {k: v for k, v in mapping.items() if k != key}

@@ -1,0 +1,54 @@
+"""How often a run is started again: at most 3 times in 10 minutes, ever slower, then given up."""
+
+from dataclasses import dataclass, replace
+
+from weft_contracts.ids import Incarnation
+
+from weft_worker_agent.domain.hosts import Host
+
+WINDOW_S = 600.0
+MAX_RESTARTS = 3
+FIRST_WAIT_S = 0.5
+WAIT_FACTOR = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """No further start under this assignment."""
+
+    reason: str
+    permanent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tries:
+    """The starts of one assignment. Times are the agent's monotonic seconds."""
+
+    epoch: int
+    starts: tuple[float, ...] = ()
+    """Those within the window."""
+    total: int = 0
+    next_at: float = 0.0
+    given_up: GivenUp | None = None
+    counted: Incarnation | None = None
+    """The host whose end was counted last."""
+
+
+def started(tries: Tries, now: float) -> Tries:
+    """One more start."""
+    recent = tuple(at for at in tries.starts if at > now - WINDOW_S)
+    return replace(tries, starts=(*recent, now), total=tries.total + 1)
+
+
+def ended(tries: Tries, host: Host, now: float) -> Tries:
+    """A host of this assignment ended without having been asked to."""
+    assert host.end is not None
+    if tries.counted == host.incarnation:
+        return tries
+    tries = replace(tries, counted=host.incarnation)
+    if host.end.permanent:
+        return replace(tries, given_up=GivenUp(host.end.reason, permanent=True))
+    recent = sum(at > now - WINDOW_S for at in tries.starts)
+    if recent > MAX_RESTARTS:
+        return replace(tries, given_up=GivenUp(host.end.reason, permanent=False))
+    return replace(tries, next_at=now + FIRST_WAIT_S * WAIT_FACTOR ** max(0, recent - 1))

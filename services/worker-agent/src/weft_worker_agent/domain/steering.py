@@ -1,0 +1,166 @@
+"""What must happen to this node's engine hosts, so that what runs is what the log assigns."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from weft_contracts.ids import Incarnation, ReplicaId
+
+from weft_worker_agent.domain.hosts import Host
+from weft_worker_agent.domain.own_part import Assignment, OwnPart
+from weft_worker_agent.domain.restarts import Tries, ended, started
+
+TERM_TO_KILL_S = 5.0
+FAILING_S = 5.0
+"""A host that said it failed has this long to end by itself."""
+SUPERSEDED_S = 0.0
+"""A host whose assignment is no more: its group's epoch has ended, or its node was removed."""
+LOAD_BASE_S = 300.0
+LOAD_PER_BYTE_S = 20.0 / (1 << 30)
+"""A load's bound grows with the weights: what is right for a small model kills a large one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start a host for an assignment, under a new incarnation."""
+
+    assignment: Assignment
+
+
+@dataclass(frozen=True, slots=True)
+class Retire:
+    """Ask a host to take nothing new, finish what runs, and end."""
+
+    incarnation: Incarnation
+    within_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """End a host's process."""
+
+    incarnation: Incarnation
+    signal: Literal["TERM", "KILL"]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Nothing more is to be said of an ended host."""
+
+    incarnation: Incarnation
+
+
+Action = Start | Retire | Signal | Forget
+
+
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """What to do, and what to remember of it."""
+
+    actions: tuple[Action, ...]
+    tries: Mapping[ReplicaId, Tries]
+
+
+def steer(
+    part: OwnPart,
+    hosts: Iterable[Host],
+    tries: Mapping[ReplicaId, Tries],
+    now: float,
+    *,
+    shutdown_grace_s: float | None = None,
+) -> Steering:
+    """Compare what is assigned with what runs.
+
+    Args:
+        hosts: all that are known, living and ended.
+        now: the agent's monotonic seconds.
+        shutdown_grace_s: the worker itself ends, and running requests have this long; None: it goes on.
+    """
+    known = list(hosts)
+    kept = {r: _tries_of(a, tries) for r, a in part.assignments.items()}
+    actions: list[Action] = []
+    for host in known:
+        assignment = _wanted(part, host)
+        if host.end is not None:
+            if assignment is not None and host.retire_at is None:
+                kept[host.replica] = ended(kept[host.replica], host, now)
+            if _all_said(part, host, kept.get(host.replica)):
+                actions.append(Forget(host.incarnation))
+        else:
+            actions += _of_living(host, assignment, now, shutdown_grace_s)
+    if shutdown_grace_s is None:
+        occupied = {host.replica for host in known if host.lives}
+        for replica, assignment in part.assignments.items():
+            if replica in occupied or assignment.retirement is not None or part.removed:
+                continue
+            if _may_start(part, assignment, kept[replica], now):
+                actions.append(Start(assignment))
+                kept[replica] = started(kept[replica], now)
+    return Steering(tuple(actions), kept)
+
+
+def load_bound_s(weight_bytes: int) -> float:
+    """Seconds that a host may take until it is ready."""
+    return LOAD_BASE_S + weight_bytes * LOAD_PER_BYTE_S
+
+
+def _tries_of(assignment: Assignment, tries: Mapping[ReplicaId, Tries]) -> Tries:
+    before = tries.get(assignment.replica)
+    return before if before is not None and before.epoch == assignment.epoch else Tries(assignment.epoch)
+
+
+def _wanted(part: OwnPart, host: Host) -> Assignment | None:
+    """The assignment that a host answers, if it still stands."""
+    assignment = part.assignments.get(host.replica)
+    if assignment is None or assignment.epoch != host.epoch or part.removed:
+        return None
+    return assignment
+
+
+def _of_living(host: Host, assignment: Assignment | None, now: float, shutdown_grace_s: float | None) -> list[Action]:
+    if host.retire_at is None:
+        if shutdown_grace_s is not None:
+            return [Retire(host.incarnation, shutdown_grace_s)]
+        if assignment is None:
+            return [Retire(host.incarnation, SUPERSEDED_S)]
+        if assignment.retirement is not None:
+            return [Retire(host.incarnation, assignment.retirement.deadline_s)]
+    if (why := _overdue(host, assignment, now)) is None:
+        return []
+    if host.term_at is None:
+        return [Signal(host.incarnation, "TERM", why)]
+    if host.kill_at is None and now >= host.term_at + TERM_TO_KILL_S:
+        return [Signal(host.incarnation, "KILL", why)]
+    return []
+
+
+def _overdue(host: Host, assignment: Assignment | None, now: float) -> str | None:
+    """Why a living host must be ended by a signal; None if it need not."""
+    if host.term_at is not None:
+        return "it did not end when asked to"
+    if host.retire_at is not None and now >= host.retire_at + host.retire_within:
+        return f"it did not finish within {host.retire_within:g} s"
+    if host.failing_since is not None and now >= host.failing_since + FAILING_S:
+        return "it failed and did not end by itself"
+    if host.answering is None and assignment is not None:
+        bound = load_bound_s(assignment.fact.spec.weights.weight_bytes)
+        if now >= host.started_at + bound:
+            return f"it was not ready within {bound:.0f} s"
+    return None
+
+
+def _may_start(part: OwnPart, assignment: Assignment, tries: Tries, now: float) -> bool:
+    record = part.runs.get(assignment.replica)
+    failed = record is not None and record.epoch == assignment.epoch and record.phase == "failed"
+    return not failed and tries.given_up is None and now >= tries.next_at
+
+
+def _all_said(part: OwnPart, host: Host, tries: Tries | None) -> bool:
+    """Whether the log needs nothing of an ended host any more."""
+    record = part.runs.get(host.replica)
+    if host.replica not in part.assignments:
+        return True
+    if tries is not None and tries.epoch == host.epoch and tries.given_up is not None:
+        return record is not None and record.phase == "failed"
+    return record is not None and (record.incarnation != host.incarnation or not record.open)

@@ -1,0 +1,133 @@
+"""Appends what the log lacks: the machine's report, the runs' events, answers to inspections.
+
+Nothing is queued. What is missing is computed from what the log says and what is, appended under the guard of
+its aggregate, and computed again once it has been folded. So an append whose answer was lost is never made
+twice, and an outage of the log costs nothing but time.
+"""
+
+import asyncio
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from weft_contracts import subjects
+from weft_contracts.commit import Cause, Commit
+from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.machine import FileFound, FileMissing, Reported
+from weft_contracts.ids import CorrelationId, InspectionId, NodeId
+from weft_contracts.subjects import Aggregate
+from weft_eventlog import Conflict, LogFull, LogUnavailable, WorkerLog
+from weft_runtime.logs import get_logger
+
+from weft_worker_agent.domain.own_part import Question
+from weft_worker_agent.domain.reports import missing_reports
+from weft_worker_agent.inbound.steering_loop import Steering
+from weft_worker_agent.inbound.wake import Wake
+from weft_worker_agent.outbound.hosts import Hosts
+from weft_worker_agent.outbound.machine import differs
+from weft_worker_agent.outbound.model_files import NotFound, look
+from weft_worker_agent.projections.own_log import OwnLog
+
+_IDLE_S = 1.0
+_FOLD_S = 5.0
+_LOOK_S = 30.0
+"""A disk that doesn't answer for so long is as good as none."""
+_APPEND_S = 20.0
+_log: Any = get_logger("weft.reporting")
+
+
+class Reporting:
+    """What one connection's loops append. A new connection takes a new one."""
+
+    def __init__(
+        self, node: NodeId, log: WorkerLog, own: OwnLog, hosts: Hosts, steering: Steering, report: Reported
+    ) -> None:
+        self._node = node
+        self._log = log
+        self._own = own
+        self._hosts = hosts
+        self._steering = steering
+        self._report = report
+        self._appending = asyncio.Lock()
+        self.wake = Wake()
+        self.inspect = Wake()
+
+    async def run(self) -> None:
+        """Report for ever."""
+        while True:
+            progress = False
+            for commit in list(self._missing()):
+                progress = await self._append(commit) or progress
+            if not progress:
+                await self.wake.wait(_IDLE_S)
+
+    async def run_inspections(self) -> None:
+        """Answer inspections for ever, one after the other."""
+        while True:
+            question = next(iter(self._own.part.questions.items()), None) if self._own.may_decide else None
+            if question is None or not await self._answer(*question):
+                await self.inspect.wait(_IDLE_S)
+
+    @property
+    def all_said(self) -> bool:
+        """Whether the log knows everything about this node's runs."""
+        return self._own.may_decide and not list(self._missing())
+
+    def _missing(self) -> Iterator[Commit]:
+        if not self._own.may_decide or self._own.part.removed:
+            return
+        part = self._own.part
+        if differs(self._report, part.reported):
+            cause = part.approved or Cause(CorrelationId(f"report-{self._node}"))
+            yield self._guarded(subjects.machine(self._node), self._report, cause)
+        shutdown = self._steering.grace_s is not None
+        for report in missing_reports(part, self._hosts.view(), self._steering.tries, shutdown=shutdown):
+            yield self._guarded(subjects.run(self._node, report.replica), report.fact, report.cause)
+
+    def _guarded(self, aggregate: Aggregate, fact: Fact, cause: Cause) -> Commit:
+        return Commit(aggregate, (fact,), self._own.guard(aggregate), cause)
+
+    async def _answer(self, id: InspectionId, question: Question) -> bool:
+        """Look, and append what was found. False if it could not be appended."""
+        try:
+            async with asyncio.timeout(_LOOK_S):
+                found = await asyncio.to_thread(look, question.source, question.engine)
+            fact: FileFound | FileMissing = FileFound(
+                inspection=id,
+                source=question.source,
+                size=found.size,
+                weights=found.weights,
+                metadata=tuple(offer.file for offer in found.offers),
+            )
+        except NotFound as missing:
+            fact = FileMissing(inspection=id, source=question.source, reason=str(missing))
+        except TimeoutError:
+            reason = f"the disk that holds {question.source} did not answer within {_LOOK_S:g} s"
+            fact = FileMissing(inspection=id, source=question.source, reason=reason)
+        except Exception as error:  # a question must be answered, whatever a strange file does to its reader
+            _log.exception("inspection failed", source=question.source)
+            reason = f"{question.source} could not be looked at: {type(error).__name__}: {error}"
+            fact = FileMissing(inspection=id, source=question.source, reason=reason)
+        return await self._append(self._guarded(subjects.machine(self._node), fact, question.cause))
+
+    async def _append(self, commit: Commit) -> bool:
+        """Append under the guard of the commit's aggregate and wait until it is folded. False if it wasn't."""
+        aggregate = commit.aggregate
+        async with self._appending:
+            if aggregate in self._own.suspects:
+                return False
+            try:
+                sequence = await self._log.append(commit, timeout=_APPEND_S)
+            except Conflict:
+                _log.info("overtaken: what was to be said is looked at anew", aggregate=str(aggregate))
+                await asyncio.sleep(random.uniform(0.05, 0.2))
+                return False
+            except (LogUnavailable, LogFull) as error:
+                _log.warning("not appended yet", aggregate=str(aggregate), error=str(error))
+                await asyncio.sleep(random.uniform(0.5, 1.5))
+                return False
+            _log.info("appended", aggregate=str(aggregate), fact=commit.facts[0].type, sequence=sequence)
+            if not await self._own.reached(sequence, _FOLD_S):
+                _log.warning("own event not folded yet", aggregate=str(aggregate), sequence=sequence)
+                return False
+            return True

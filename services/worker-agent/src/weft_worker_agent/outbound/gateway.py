@@ -1,0 +1,87 @@
+"""The two calls that a node makes to the gateway: to register, and to fetch its credential."""
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from weft_worker_agent.outbound.credential import Credential, parse
+from weft_worker_agent.outbound.identity import Identity
+
+if TYPE_CHECKING:
+    import httpx
+
+_TIMEOUT_S = 15.0
+_MAX_SENTENCE = 500
+
+
+class Refused(Exception):
+    """The gateway says no, and would again: 400 or 401."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+class NotNow(Exception):
+    """No answer, or one that another try may change."""
+
+    def __init__(self, sentence: str, status: int | None = None) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+class UnknownNode(Exception):
+    """The mesh doesn't know this node, or no longer: it must register."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """One gateway, by its URL."""
+
+    url: str
+    identity: Identity
+
+    async def register(self, body: dict[str, Any]) -> None:
+        """Ask to join. Raises Refused, NotNow."""
+        response = await self._post("/api/node/register", body)
+        if response.status_code in (400, 401, 403, 422):
+            raise Refused(response.status_code, _sentence(response))
+        if not response.is_success:
+            raise NotNow(_sentence(response), response.status_code)
+
+    async def credential(self) -> Credential | None:
+        """Fetch the credential by a signed poll; None while an admin's approval is awaited.
+
+        Raises UnknownNode, NotNow, BadCredential.
+        """
+        nonce = str(int(time.time()))
+        node = self.identity.node
+        signature = self.identity.sign(f"weft-credential:{node}:{nonce}".encode())
+        body = {"node": node, "nonce": nonce, "signature": signature}
+        response = await self._post("/api/node/credential", body)
+        if response.status_code == 202:
+            return None
+        if response.status_code in (403, 404, 410):
+            raise UnknownNode(_sentence(response))
+        if not response.is_success:
+            raise NotNow(_sentence(response), response.status_code)
+        return parse(response.json(), time.time())
+
+    async def _post(self, path: str, body: dict[str, Any]) -> "httpx.Response":
+        import httpx  # only a node that joins or renews needs it, and it is heavy
+
+        try:
+            async with httpx.AsyncClient(timeout=_TIMEOUT_S, trust_env=False) as client:
+                return await client.post(self.url.rstrip("/") + path, json=body)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise NotNow(f"{self.url} does not answer: {error or type(error).__name__}") from None
+
+
+def _sentence(response: "httpx.Response") -> str:
+    """What an error answer says: the problem body's detail, else its first characters."""
+    try:
+        body: Any = response.json()
+        text = body.get("detail") or body.get("reason") or body.get("title") or str(body)
+    except (ValueError, AttributeError):
+        text = response.text
+    return f"{response.status_code}: {str(text)[:_MAX_SENTENCE]}"

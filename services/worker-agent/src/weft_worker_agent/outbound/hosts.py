@@ -1,0 +1,258 @@
+"""This node's engine hosts: started, watched and ended through the keeper, known as values to the rules."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from weft_contracts.digest import source_key
+from weft_contracts.gen import session_pb2 as pb
+from weft_contracts.ids import Incarnation, NodeId
+from weft_contracts.signals import ReplicaLoad
+from weft_runtime.logs import get_logger
+
+from weft_worker_agent.domain.hosts import PERMANENT_EXIT, Answering, End, Host, sentence_of
+from weft_worker_agent.domain.own_part import Assignment
+from weft_worker_agent.domain.stall import Pulse, felt, stalled
+from weft_worker_agent.domain.steering import Action, Forget, Retire, Signal, Start
+from weft_worker_agent.outbound import launch
+from weft_worker_agent.outbound.host_watch import HostWatch
+from weft_worker_agent.outbound.keeper_client import KeeperClient, KeeperRefused, KeptHost
+from weft_worker_agent.outbound.launch import Identity, Status
+from weft_worker_agent.outbound.metadata import Offer
+from weft_worker_agent.outbound.model_files import Found, NotFound, look
+
+_log: Any = get_logger("weft.hosts")
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One host, and what belongs to it here."""
+
+    host: Host
+    identity: Identity
+    in_keeper: bool = False
+    watch: HostWatch | None = None
+    status: Status = Status()  # noqa: RUF009 - frozen
+    offers: tuple[Offer, ...] | None = None
+    """None: not looked for yet."""
+    pulse: Pulse | None = None
+    load: ReplicaLoad | None = None
+
+
+class Hosts:
+    """All hosts that this agent started or found. Methods are called on the loop."""
+
+    def __init__(
+        self,
+        keeper: KeeperClient,
+        *,
+        node: NodeId,
+        launches: Path,
+        python: str,
+        address: str,
+        wake: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`address` is where engines listen; `wake` is called when something changed that rules look at."""
+        self._keeper = keeper
+        self._node = node
+        self._launches = launches
+        self._python = python
+        self._address = address
+        self._wake = wake
+        self._clock = clock
+        self._entries: dict[Incarnation, _Entry] = {}
+        self._work: set[asyncio.Task[None]] = set()
+
+    def view(self) -> list[Host]:
+        """The hosts as the rules see them, oldest first."""
+        now = self._clock()
+        return [replace(e.host, stalled=stalled(e.pulse, now)) for e in self._entries.values()]
+
+    def loads(self) -> tuple[ReplicaLoad, ...]:
+        """The last load of each living host that told one."""
+        return tuple(e.load for e in self._entries.values() if e.load is not None and e.host.lives)
+
+    def offer(self, replica: str, name: str) -> Offer | None:
+        """The metadata file that a living run of a replica registered under a name."""
+        for entry in self._entries.values():
+            if entry.host.replica == replica and entry.host.lives and entry.host.answering is not None:
+                for offer in entry.offers or ():
+                    if offer.file.name == name:
+                        return offer
+        return None
+
+    async def refresh(self) -> None:
+        """Take over what the keeper says: hosts not known yet are adopted. Raises KeeperGone."""
+        for kept in await self._keeper.hosts():
+            identity = Identity.of(kept.launch)
+            if identity is None:
+                continue
+            entry = self._entries.get(identity.incarnation) or self._adopt(identity, kept)
+            entry.in_keeper = True
+            self._heard_line(entry, launch.status_of(kept.status))
+            if kept.exit_code is not None and entry.host.lives:
+                self._ended(entry, kept)
+
+    async def do(self, action: Action) -> None:
+        """Carry out what the rules decided. Raises KeeperGone."""
+        match action:
+            case Start(assignment=assignment):
+                self._start(assignment)
+            case Retire(incarnation=incarnation, within_s=within):
+                self._retire(self._entries[incarnation], within)
+            case Signal(incarnation=incarnation, signal=name, why=why):
+                await self._signal(self._entries[incarnation], name, why)
+            case Forget(incarnation=incarnation):
+                await self._forget(self._entries[incarnation])
+
+    async def close(self) -> None:
+        """Stop watching; the hosts live on."""
+        for entry in self._entries.values():
+            if entry.watch is not None:
+                entry.watch.close()
+        for task in self._work:
+            task.cancel()
+        await asyncio.gather(*self._work, return_exceptions=True)
+
+    def _start(self, assignment: Assignment) -> None:
+        incarnation = Incarnation(f"i-{secrets.token_hex(8)}")
+        fact = assignment.fact
+        host = Host(fact.replica, fact.epoch, incarnation, self._clock())
+        key = source_key(fact.spec)
+        identity = Identity(fact.replica, fact.epoch, incarnation, key, fact.spec.engine)
+        entry = _Entry(host, identity)
+        self._entries[incarnation] = entry
+        self._in_background(self._spawn(entry, assignment))
+
+    async def _spawn(self, entry: _Entry, assignment: Assignment) -> None:
+        identity = entry.identity
+        try:
+            found = await asyncio.to_thread(look, identity.source, identity.engine)
+            entry.offers = found.offers
+            file = launch.write_launch_file(
+                self._launches, assignment, self._node, identity.incarnation, found.path, self._address
+            )
+            argv = launch.command(self._python, file)
+            if entry.host.retire_at is not None:
+                self._set_end(entry, End(None, "retired before its start", permanent=False))
+                return
+            await self._keeper.spawn(identity.incarnation, argv, launch.environment(), identity.body())
+            entry.in_keeper = True
+            _log.info("host started", replica=identity.replica, incarnation=identity.incarnation)
+        except NotFound as missing:
+            self._set_end(entry, End(None, str(missing), permanent=True))
+        except (KeeperRefused, OSError, KeyError) as error:
+            self._set_end(entry, End(None, f"the engine could not be started: {error}", permanent=False))
+        self._wake()
+
+    def _adopt(self, identity: Identity, kept: KeptHost) -> _Entry:
+        host = Host(identity.replica, identity.epoch, identity.incarnation, self._clock())
+        entry = self._entries[identity.incarnation] = _Entry(host, identity)
+        _log.info("host found", replica=identity.replica, incarnation=identity.incarnation, pid=kept.pid)
+        if kept.exit_code is None:
+            self._in_background(self._find_offers(entry))
+        return entry
+
+    async def _find_offers(self, entry: _Entry) -> None:
+        """Look for an adopted host's metadata files, as at its start."""
+        try:
+            found: Found = await asyncio.to_thread(look, entry.identity.source, entry.identity.engine)
+            entry.offers = found.offers
+        except NotFound:
+            entry.offers = ()
+        self._heard_line(entry, entry.status)
+
+    def _heard_line(self, entry: _Entry, status: Status) -> None:
+        """A status line of a host, or the same one again."""
+        entry.status = status
+        host = entry.host
+        if not host.lives:
+            return
+        if status.port is not None and entry.watch is None:
+            target = f"{self._address}:{status.port}"
+            entry.watch = HostWatch(target, host.incarnation, lambda heard: self._heard_status(entry, heard))
+            if host.retire_at is not None:
+                entry.watch.retire()
+        if status.phase == "ready" and host.answering is None and entry.offers is not None:
+            if status.port is not None and status.engine is not None:
+                files = tuple(offer.file for offer in entry.offers)
+                answering = Answering(status.port, status.engine, status.engine_version, files)
+                entry.host = replace(host, answering=answering)
+                self._wake()
+        elif status.phase == "failed" and host.failing_since is None:
+            entry.host = replace(host, failing_since=self._clock())
+            self._wake()
+
+    def _heard_status(self, entry: _Entry, status: pb.HostStatus) -> None:
+        """A status on the watch stream: the load."""
+        now = self._clock()
+        load = status.load
+        was_stalled = stalled(entry.pulse, now)
+        entry.pulse = felt(entry.pulse, running=load.running, steps=load.steps, now=now)
+        entry.load = ReplicaLoad(
+            replica=entry.host.replica,
+            running=load.running,
+            waiting=load.waiting,
+            kv_used=round(load.kv_used, 4),
+            steps=load.steps,
+        )
+        if stalled(entry.pulse, now) != was_stalled:
+            self._wake()
+
+    def _ended(self, entry: _Entry, kept: KeptHost) -> None:
+        status = entry.status
+        last = next((line for line in reversed(kept.stderr) if line.strip()), "")
+        permanent = kept.exit_code == PERMANENT_EXIT or (status.phase == "failed" and status.permanent)
+        self._set_end(entry, End(kept.exit_code, sentence_of(kept.exit_code, status.reason, last.strip()), permanent))
+        _log.info(
+            "host ended",
+            replica=entry.host.replica,
+            incarnation=entry.host.incarnation,
+            status=kept.exit_code,
+            asked=entry.host.retire_at is not None,
+        )
+
+    def _set_end(self, entry: _Entry, end: End) -> None:
+        entry.host = replace(entry.host, end=end)
+        entry.load = None
+        if entry.watch is not None:
+            entry.watch.close()
+            entry.watch = None
+        self._wake()
+
+    def _retire(self, entry: _Entry, within: float) -> None:
+        now = self._clock()
+        entry.host = replace(entry.host, retire_at=now, retire_within=within)
+        if entry.watch is not None:
+            entry.watch.retire()
+        _log.info("host retires", replica=entry.host.replica, incarnation=entry.host.incarnation, within=within)
+        self._wake()
+
+    async def _signal(self, entry: _Entry, name: str, why: str) -> None:
+        now = self._clock()
+        changed = {"term_at": now} if name == "TERM" else {"kill_at": now}
+        entry.host = replace(entry.host, **changed)
+        _log.warning("host signalled", incarnation=entry.host.incarnation, signal=name, why=why)
+        if entry.in_keeper:
+            try:
+                await self._keeper.signal(entry.host.incarnation, name)
+            except KeeperRefused as refusal:
+                _log.info("signal not sent", incarnation=entry.host.incarnation, why=str(refusal))
+
+    async def _forget(self, entry: _Entry) -> None:
+        if entry.in_keeper:
+            try:
+                await self._keeper.reap(entry.host.incarnation)
+            except KeeperRefused as refusal:
+                _log.info("host not reaped", incarnation=entry.host.incarnation, why=str(refusal))
+        del self._entries[entry.host.incarnation]
+
+    def _in_background(self, work: Any) -> None:
+        task: asyncio.Task[None] = asyncio.create_task(work)
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)

@@ -1,0 +1,114 @@
+"""How an engine host is started: its launch file, its command, and what its status lines mean."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast, get_args
+
+from weft_contracts.facts.values import EngineName
+from weft_contracts.ids import Incarnation, NodeId, ReplicaId
+
+from weft_worker_agent.domain.own_part import Assignment
+from weft_worker_agent.outbound import private_file
+from weft_worker_agent.outbound.keeper.child import LIFELINE
+
+_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
+"""The environment that hosts inherit. Nothing else: the agent's holds the registration token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a host was started for; the keeper keeps it, so that the next agent knows it again."""
+
+    replica: ReplicaId
+    epoch: int
+    incarnation: Incarnation
+    source: str
+    engine: str
+
+    def body(self) -> dict[str, Any]:
+        return {
+            "replica": self.replica,
+            "epoch": self.epoch,
+            "incarnation": self.incarnation,
+            "source": self.source,
+            "engine": self.engine,
+        }
+
+    @staticmethod
+    def of(body: Mapping[str, Any]) -> "Identity | None":
+        """An identity read back; None if it is none of ours."""
+        try:
+            return Identity(
+                ReplicaId(body["replica"]),
+                int(body["epoch"]),
+                Incarnation(body["incarnation"]),
+                str(body["source"]),
+                str(body["engine"]),
+            )
+        except (KeyError, TypeError, ValueError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A host's last status line. What it doesn't say is empty."""
+
+    phase: str = ""
+    port: int | None = None
+    engine: EngineName | None = None
+    engine_version: str = ""
+    reason: str = ""
+    permanent: bool = False
+
+
+def status_of(line: Mapping[str, Any] | None) -> Status:
+    """What a status line means; one that can't be read says nothing."""
+    if line is None:
+        return Status()
+    port = line.get("port")
+    engine = line.get("engine")
+    return Status(
+        phase=str(line.get("phase", "")),
+        port=port if isinstance(port, int) and port > 0 else None,
+        engine=cast("EngineName", engine) if engine in get_args(EngineName) else None,
+        engine_version=str(line.get("engine_version", "")),
+        reason=str(line.get("reason", "")),
+        permanent=line.get("permanent") is True,
+    )
+
+
+def write_launch_file(
+    folder: Path, assignment: Assignment, node: NodeId, incarnation: Incarnation, path: Path | None, host: str
+) -> Path:
+    """Write what a host needs to know and return the file's path. Raises OSError."""
+    fact = assignment.fact
+    body: dict[str, Any] = {
+        "replica": fact.replica,
+        "incarnation": incarnation,
+        "node": node,
+        "revision_digest": fact.digest,
+        "engine": fact.spec.engine,
+        "model_path": str(path) if path is not None else None,
+        "context_tokens": fact.spec.context_tokens,
+        "concurrency": fact.spec.concurrency,
+        "engine_args": fact.spec.engine_args,
+        "host": host,
+        "correlation_id": assignment.cause.correlation_id,
+    }
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    target = folder / f"{fact.replica}.json"
+    private_file.write(target, json.dumps(body, indent=1).encode())
+    return target
+
+
+def command(python: str, launch_file: Path) -> list[str]:
+    """How a host is started; the keeper puts the number of its lifeline in."""
+    return [python, "-m", "weft_engine", "--launch", str(launch_file), "--lifeline", LIFELINE]
+
+
+def environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What a host inherits of the agent's environment."""
+    return {name: environ[name] for name in _PASSED_ON if name in environ}

@@ -1,0 +1,99 @@
+"""What this machine has: processors, memory, disk, installed engines, models that ship with them."""
+
+import contextlib
+import importlib.metadata
+import importlib.util
+import os
+import platform
+from pathlib import Path
+
+import psutil
+from weft_contracts.facts.machine import Reported
+from weft_contracts.facts.values import Backend, Device, Hardware
+
+from weft_worker_agent.outbound.sources import BUILTINS
+
+AGENT_VERSION = "0.1.0"
+_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+_CPU_INFO = Path("/proc/cpuinfo")
+
+
+def report(models: Path, parts: int) -> Reported:
+    """All that the agent says of its machine at its start; takes some milliseconds.
+
+    Args:
+        models: the folder whose disk's free space counts.
+        parts: workers that share this machine: each reports its part of processors and memory.
+    """
+    return Reported(
+        hardware=hardware(models, parts),
+        backends=backends(),
+        builtins=builtins(),
+        agent_version=AGENT_VERSION,
+    )
+
+
+def hardware(models: Path, parts: int) -> Hardware:
+    """This worker's part of the machine. The processor stands as device 0, with the memory as its own."""
+    memory = _memory() // parts
+    return Hardware(
+        cpus=round(_processors() / parts, 3),
+        memory=memory,
+        disk_free=_disk_free(models),
+        architecture=platform.machine(),
+        devices=(Device(index=0, vendor="cpu", name=_processor_name(), memory=memory),),
+    )
+
+
+def backends() -> tuple[Backend, ...]:
+    """The engines that can be started here. None is imported: that would cost their memory here."""
+    found = [Backend(engine="simulated", version=AGENT_VERSION, vendors=("cpu",))]
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        version = importlib.metadata.version("xllamacpp")
+        found.insert(0, Backend(engine="llama.cpp", version=version, vendors=("cpu",)))
+    return tuple(found)
+
+
+def builtins() -> tuple[str, ...]:
+    """Names of the models that ship with this installation."""
+    return tuple(name for name, module in BUILTINS.items() if importlib.util.find_spec(module) is not None)
+
+
+def differs(now: Reported, before: Reported | None) -> bool:
+    """Whether a report says something new. Free disk space that moved by less than a tenth does not."""
+    if before is None:
+        return True
+    old, new = before.hardware.disk_free, now.hardware.disk_free
+    if old is not None and new is not None and abs(new - old) < old // 10:
+        now = now.model_copy(update={"hardware": now.hardware.model_copy(update={"disk_free": old})})
+    return now != before
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return psutil.cpu_count() or 1
+
+
+def _memory() -> int:
+    """Bytes of memory, or of the control group's limit where that is less."""
+    total = int(psutil.virtual_memory().total)
+    with contextlib.suppress(OSError, ValueError):
+        return min(total, int(_CGROUP_LIMIT.read_text()))
+    return total
+
+
+def _disk_free(folder: Path) -> int | None:
+    """Bytes free on the disk that holds a folder; of its nearest parent if it isn't there yet."""
+    for place in (folder, *folder.parents):
+        with contextlib.suppress(OSError):
+            return int(psutil.disk_usage(str(place)).free)
+    return None
+
+
+def _processor_name() -> str:
+    with contextlib.suppress(OSError):
+        for line in _CPU_INFO.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

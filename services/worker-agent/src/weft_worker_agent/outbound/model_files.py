@@ -1,0 +1,117 @@
+"""Looks at a model's files on this node: are they there, can the engine load them, what do they say."""
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from weft_contracts.facts.values import Weights
+
+from weft_worker_agent.domain.weights import weights_of_config
+from weft_worker_agent.outbound.metadata import Offer, offers
+from weft_worker_agent.outbound.sources import Files, SourceMissing, files_of, source_of
+
+_SPLIT = re.compile(r"(.*-)(\d{5})-of-(\d{5})\.gguf")
+_MAX_CONFIG = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A model that this node has. `path` is what the engine loads; None where there is nothing to load."""
+
+    path: Path | None
+    size: int
+    weights: Weights
+    offers: tuple[Offer, ...]
+
+
+class NotFound(Exception):
+    """No usable model; the message is a sentence for people."""
+
+
+def look(source: str, engine: str) -> Found:
+    """Look at a source, given by its key, for an engine. Reads headers and hashes metadata files: call it in a
+    thread. Raises NotFound."""
+    if engine == "simulated":
+        return Found(None, 0, Weights(format="none"), ())
+    try:
+        files = files_of(source_of(source), engine)
+    except SourceMissing as missing:
+        raise NotFound(str(missing)) from None
+    if files is None:
+        raise NotFound(f"{engine} needs model files, and the source {source} has none")
+    try:
+        os.stat(files.path)
+        return _safetensors(files) if engine == "vllm" else _gguf(files, engine)
+    except FileNotFoundError:
+        raise NotFound(f"{files.path} does not exist on this node") from None
+    except NotADirectoryError:
+        raise NotFound(f"{files.path} does not exist on this node: a part of its path is a file") from None
+    except PermissionError:
+        raise NotFound(f"{files.path} may not be read by this node's worker (user {os.getuid()})") from None
+    except OSError as error:
+        raise NotFound(f"{files.path} can't be read on this node: {error.strerror or error}") from None
+
+
+def _gguf(files: Files, engine: str) -> Found:
+    from weft_engine.gguf_header import GgufError, read_header
+
+    path = files.path
+    if path.is_dir():
+        raise NotFound(f"{path} is a folder, and {engine} loads one GGUF file: name the file")
+    if not path.is_file():
+        raise NotFound(f"{path} is no ordinary file")
+    try:
+        header = read_header(path)
+    except GgufError as error:
+        raise NotFound(f"{path}: {error}") from None
+    size, weight_bytes = header.file_bytes, header.tensor_bytes
+    if header.splits > 1:
+        size = sum(_parts(path, header.splits))
+        weight_bytes = size  # the other parts hold little but tensors
+    weights = Weights(
+        format="gguf",
+        architecture=header.architecture,
+        weight_bytes=weight_bytes,
+        kv_bytes_per_token=round(header.kv_bytes_per_token()),
+        layers=header.layers,
+        heads=header.heads,
+        kv_heads=max(header.kv_heads, default=0),
+        context_tokens=header.context_length,
+    )
+    return Found(path, size, weights, offers(files.metadata_folders, header.chat_template))
+
+
+def _parts(path: Path, splits: int) -> list[int]:
+    """Sizes of all files of a split model."""
+    named = _SPLIT.fullmatch(path.name)
+    if named is None or int(named[2]) != 1:
+        raise NotFound(f"{path} is one part of a model in {splits} files: name the first, …-00001-of-{splits:05}.gguf")
+    parts = [path.with_name(f"{named[1]}{part:05}-of-{named[3]}.gguf") for part in range(1, splits + 1)]
+    if missing := [part.name for part in parts if not part.is_file()]:
+        raise NotFound(f"{path} is one of {splits} files, and {missing[0]} is missing")
+    return [part.stat().st_size for part in parts]
+
+
+def _safetensors(files: Files) -> Found:
+    folder = files.path
+    if not folder.is_dir():
+        raise NotFound(f"{folder} is a file, and vllm loads a folder with safetensors files: name the folder")
+    sizes = [part.stat().st_size for part in sorted(folder.glob("*.safetensors"))]
+    if not sizes:
+        raise NotFound(f"{folder} holds no safetensors file")
+    config = folder / "config.json"
+    try:
+        if config.stat().st_size > _MAX_CONFIG:
+            raise NotFound(f"{config} is larger than any model's configuration")
+        body: Any = json.loads(config.read_bytes())
+    except FileNotFoundError:
+        raise NotFound(f"{folder} holds safetensors files and no config.json") from None
+    except ValueError as error:
+        raise NotFound(f"{config} is no JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise NotFound(f"{config} holds no JSON object")
+    weights = weights_of_config(cast("dict[str, Any]", body), sum(sizes))
+    return Found(folder, sum(sizes), weights, offers(files.metadata_folders))

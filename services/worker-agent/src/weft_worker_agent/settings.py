@@ -1,0 +1,95 @@
+"""The agent's settings: environment variables `WEFT_…`, with defaults and ranges.
+
+The keeper reads three of them by itself (`outbound/keeper/options.py`): it must stay small.
+"""
+
+import re
+import socket
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from weft_worker_agent.outbound.keeper.options import DEFAULT_STATE, DEFAULT_STOP_S, MAX_STOP_S
+
+_SHARE = re.compile(r"1/([1-9][0-9]?)")
+_LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?")
+
+
+def _host_name() -> str:
+    return socket.gethostname().partition(".")[0][:63] or "node"
+
+
+class WorkerSettings(BaseSettings):
+    """Where the mesh is, what this node calls itself, what it may use of its machine."""
+
+    model_config = SettingsConfigDict(env_prefix="WEFT_", extra="ignore")
+
+    gateway_url: str = "http://127.0.0.1:8080"
+    """Where the node joins and renews its credential."""
+    join_token: SecretStr | None = None
+    """Registration token; needed until the node has joined, and when its addresses change."""
+    node_name: Annotated[str, Field(min_length=1, max_length=63)] = Field(default_factory=_host_name)
+    """How people call this node; unique in the mesh. Default: the host's name."""
+    labels: Annotated[dict[str, str], NoDecode] = {}
+    """What selectors ask for: `zone=a,disk=fast`, or a JSON object."""
+    state: Path = Path(DEFAULT_STATE)
+    """Folder of the key, the credential, the socket, launch files and logs. One worker each."""
+    models: Path | None = None
+    """Folder of model files; its disk's free space is reported. Default: the state folder."""
+    share: Annotated[str, Field(pattern=_SHARE.pattern)] = "1/1"
+    """What part of the machine's processors and memory this worker may use: `1/N`, N from 1 to 99."""
+    advertise_host: str = "127.0.0.1"
+    """The name or address under which gateways reach this node's engines and files."""
+    http_host: str = "127.0.0.1"
+    """Where the file server listens, and engines too."""
+    http_port: Annotated[int, Field(ge=0, le=65535)] = 0
+    """The file server's port; 0: any free one, kept over restarts."""
+    engine_python: str = sys.executable
+    """The interpreter that runs engine hosts."""
+    stop_timeout: Annotated[float, Field(gt=0, le=MAX_STOP_S)] = DEFAULT_STOP_S
+    """Seconds that running requests have when the worker stops."""
+    keeper_socket: Path | None = None
+    """Set by the keeper."""
+    lifeline_fd: int | None = None
+    """Set by the keeper: a pipe that closes when it ends."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["auto", "json", "console"] = "auto"
+    """auto: console on a terminal, JSON lines elsewhere."""
+
+    @property
+    def parts(self) -> int:
+        """Into how many parts the machine is divided."""
+        return int(self.share.partition("/")[2])
+
+    @field_validator("labels", mode="before")
+    @classmethod
+    def _labels(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        if value.lstrip().startswith("{"):
+            import json
+
+            return json.loads(value)
+        pairs = [part.partition("=") for part in value.split(",") if part.strip()]
+        if bad := [name for name, equals, _ in pairs if not equals]:
+            raise ValueError(f"{bad[0]!r} is no label: want name=value, separated by commas")
+        return {name.strip(): text.strip() for name, _, text in pairs}
+
+    @field_validator("labels")
+    @classmethod
+    def _label_names(cls, value: dict[str, str]) -> dict[str, str]:
+        for name, text in value.items():
+            if not _LABEL.fullmatch(name) or len(text) > 63:
+                raise ValueError(
+                    f"label {name}={text!r}: names are 1 to 63 letters, digits, '.', '_', '/' and '-', "
+                    "values at most 63 characters"
+                )
+        return value
+
+    @field_validator("state", "models")
+    @classmethod
+    def _absolute(cls, value: Path | None) -> Path | None:
+        return value.expanduser().absolute() if value is not None else None

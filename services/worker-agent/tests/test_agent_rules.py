@@ -1,0 +1,248 @@
+"""What is started, ended and reported, case by case."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import reduce
+
+import pytest
+from weft_contracts import subjects
+from weft_contracts.facts import run
+from weft_contracts.facts.node import Assigned, Unassigned
+from weft_contracts.ids import Incarnation, NodeId, ReplicaId
+from weft_testing import HandLog
+from weft_worker_agent.domain.hosts import Answering, End, Host, sentence_of
+from weft_worker_agent.domain.own_part import OwnPart, evolve
+from weft_worker_agent.domain.reports import VANISHED, missing_reports
+from weft_worker_agent.domain.restarts import GivenUp, Tries
+from weft_worker_agent.domain.stall import STALL_S, felt, stalled
+from weft_worker_agent.domain.steering import Forget, Retire, Signal, Start, load_bound_s, steer
+
+REPLICA = ReplicaId("m-x-1")
+ONE = Incarnation("i-1")
+LIVING = Host(REPLICA, 1, ONE, started_at=0.0)
+READY = replace(LIVING, answering=Answering(4242, "simulated", "1", ()))
+CRASHED = replace(LIVING, end=End(-9, "the engine's process ended by signal 9", permanent=False))
+
+
+@pytest.fixture
+def part(hand_log: HandLog, node: NodeId, assigned: Callable[..., Assigned]) -> Callable[..., OwnPart]:
+    """What is folded after one assignment and these run facts; `retired` adds the retirement."""
+
+    def make(*facts: run.RunFact, retired: float | None = None, epoch: int = 1) -> OwnPart:
+        hand_log.given(subjects.node(node), assigned(epoch=epoch))
+        for fact in facts:
+            hand_log.given(subjects.run(node, REPLICA), fact)
+        if retired is not None:
+            hand_log.given(subjects.node(node), Unassigned(replica=REPLICA, deadline_s=retired, why="-"))
+        return reduce(evolve, hand_log.commits, OwnPart())
+
+    return make
+
+
+LOADING = run.Loading(epoch=1, incarnation=ONE)
+IS_READY = run.Ready(epoch=1, incarnation=ONE, port=4242, engine="simulated", engine_version="1")
+
+
+def test_an_assignment_without_a_host_is_started(part: Callable[..., OwnPart]) -> None:
+    own = part()
+
+    assert (Start(own.assignments[REPLICA]),) == steer(own, [], {}, 0.0).actions
+
+
+def test_a_running_assignment_needs_nothing(part: Callable[..., OwnPart]) -> None:
+    own = part(LOADING, IS_READY)
+
+    assert () == steer(own, [READY], {}, 0.0).actions
+    assert [] == missing_reports(own, [READY], {})
+
+
+def test_a_retired_replica_finishes_within_its_deadline_and_is_then_signalled(
+    part: Callable[..., OwnPart],
+) -> None:
+    own = part(LOADING, IS_READY, retired=30)
+    asked = replace(READY, retire_at=100.0, retire_within=30.0)
+
+    assert (Retire(ONE, 30),) == steer(own, [READY], {}, 100.0).actions
+    assert () == steer(own, [asked], {}, 129.0).actions
+    assert (Signal(ONE, "TERM", "it did not finish within 30 s"),) == steer(own, [asked], {}, 130.0).actions
+    termed = replace(asked, term_at=130.0)
+    assert (Signal(ONE, "KILL", "it did not end when asked to"),) == steer(own, [termed], {}, 135.0).actions
+
+
+def test_a_host_of_an_older_epoch_ends_before_the_new_one_starts(part: Callable[..., OwnPart]) -> None:
+    own = part(epoch=2)
+
+    assert (Retire(ONE, 0.0),) == steer(own, [READY], {}, 0.0).actions
+
+
+def test_a_host_that_the_log_does_not_know_is_ended(part: Callable[..., OwnPart]) -> None:
+    stranger = replace(READY, replica=ReplicaId("m-y-7"))
+
+    assert Retire(ONE, 0.0) in steer(part(), [stranger], {}, 0.0).actions
+
+
+def test_the_shutdown_starts_nothing_and_gives_running_requests_their_time(
+    part: Callable[..., OwnPart],
+) -> None:
+    own = part(LOADING, IS_READY)
+
+    assert (Retire(ONE, 8.0),) == steer(own, [READY], {}, 0.0, shutdown_grace_s=8.0).actions
+    assert () == steer(own, [], {}, 0.0, shutdown_grace_s=8.0).actions
+
+
+def test_before_the_log_is_folded_a_shutdown_still_gives_running_requests_their_time() -> None:
+    assert (Retire(ONE, 8.0),) == steer(OwnPart(), [READY], {}, 0.0, shutdown_grace_s=8.0).actions
+
+
+def test_a_load_that_takes_too_long_is_ended_later_for_larger_weights(part: Callable[..., OwnPart]) -> None:
+    own = part(LOADING)
+
+    assert () == steer(own, [LIVING], {}, 299.0).actions
+    assert [Signal] == [type(action) for action in steer(own, [LIVING], {}, 300.0).actions]
+    assert 1700.0 == load_bound_s(70 << 30)
+
+
+def test_a_crashed_run_starts_again_at_most_three_times_in_ten_minutes(part: Callable[..., OwnPart]) -> None:
+    own = part()
+    tries: dict[ReplicaId, Tries] = {}
+    hosts: list[Host] = []
+    starts = 0
+    for second in range(300):
+        steering = steer(own, hosts, tries, float(second))
+        tries = dict(steering.tries)
+        for action in steering.actions:
+            if isinstance(action, Start):
+                starts += 1
+                hosts = [replace(CRASHED, incarnation=Incarnation(f"i-{starts}"), started_at=float(second))]
+
+    assert 4 == starts
+    assert GivenUp("the engine's process ended by signal 9", permanent=False) == tries[REPLICA].given_up
+    failed = run.Failed(epoch=1, reason="the engine's process ended by signal 9", permanent=False, starts=4)
+    assert [failed] == [report.fact for report in missing_reports(own, hosts, tries)]
+
+
+def test_a_permanent_failure_is_not_tried_again(part: Callable[..., OwnPart]) -> None:
+    own = part(LOADING)
+    host = replace(LIVING, end=End(3, "the file is no GGUF", permanent=True))
+
+    steering = steer(own, [host], {REPLICA: Tries(1, (0.0,), 1)}, 1.0)
+
+    assert () == steering.actions
+    failed = run.Failed(epoch=1, reason="the file is no GGUF", permanent=True, starts=1)
+    report = missing_reports(own, [host], steering.tries)[0]
+    assert (failed, own.runs[REPLICA].cause) == (report.fact, report.cause)
+
+
+def test_a_run_that_the_log_knows_as_failed_is_not_started(part: Callable[..., OwnPart]) -> None:
+    own = part(LOADING, run.Failed(epoch=1, reason="-", permanent=True, starts=1))
+
+    assert () == steer(own, [], {}, 0.0).actions
+
+
+def test_a_run_that_was_shut_down_starts_again(part: Callable[..., OwnPart]) -> None:
+    own = part(LOADING, IS_READY, run.Stopped(epoch=1, why="shutdown"))
+
+    assert [Start] == [type(action) for action in steer(own, [], {}, 0.0).actions]
+
+
+def test_reports_follow_one_another_with_their_causes(part: Callable[..., OwnPart], hand_log: HandLog) -> None:
+    own = part()
+    loading = missing_reports(own, [READY], {})[0]
+    assert (LOADING, own.assignments[REPLICA].cause) == (loading.fact, loading.cause)
+
+    own = part(LOADING)
+    ready = missing_reports(own, [READY], {})[0]
+    assert (IS_READY, hand_log.commits[-1].cause) == (ready.fact, ready.cause)
+
+
+def test_a_retiring_run_is_reported_as_stopping_then_as_stopped(
+    part: Callable[..., OwnPart], hand_log: HandLog
+) -> None:
+    own = part(LOADING, IS_READY, retired=30)
+    retires = replace(READY, retire_at=0.0, retire_within=30.0)
+    stopping = missing_reports(own, [retires], {})[0]
+    assert (run.Stopping(epoch=1, incarnation=ONE), hand_log.commits[-1].cause) == (
+        stopping.fact,
+        stopping.cause,
+    )
+
+    said = hand_log.given(subjects.run(NodeId("n-aaaaaaaaaaaaaaaa"), REPLICA), stopping.fact)
+    own = evolve(own, said)
+    assert [] == missing_reports(own, [retires], {})
+    gone = replace(retires, end=End(0, "-", permanent=False))
+    stopped = missing_reports(own, [gone], {})[0]
+    assert (run.Stopped(epoch=1, why="retired"), said.cause) == (stopped.fact, stopped.cause)
+
+
+def test_a_stall_is_reported_once_and_so_is_its_end(part: Callable[..., OwnPart]) -> None:
+    stalls = replace(READY, stalled=True)
+    own = part(LOADING, IS_READY)
+    degraded = missing_reports(own, [stalls], {})[0].fact
+    assert isinstance(degraded, run.Degraded)
+
+    own = part(LOADING, IS_READY, degraded)
+    assert [] == missing_reports(own, [stalls], {})
+    assert [IS_READY] == [report.fact for report in missing_reports(own, [READY], {})]
+
+
+def test_a_run_whose_worker_vanished_is_reported_when_it_returns(part: Callable[..., OwnPart]) -> None:
+    own = part(LOADING, IS_READY)
+
+    facts = [report.fact for report in missing_reports(own, [], {})]
+
+    assert [run.Stopped(epoch=1, why="exited", detail=VANISHED)] == facts
+
+
+def test_a_replica_retired_before_it_ever_started_is_reported_as_stopped(
+    part: Callable[..., OwnPart],
+) -> None:
+    own = part(retired=5)
+
+    assert [run.Stopped(epoch=1, why="retired")] == [r.fact for r in missing_reports(own, [], {})]
+    assert () == steer(own, [], {}, 0.0).actions
+
+
+def test_an_ended_host_is_forgotten_once_the_log_knows(part: Callable[..., OwnPart]) -> None:
+    own = part(LOADING, IS_READY)
+    assert Forget(ONE) not in steer(own, [CRASHED], {}, 0.0).actions
+
+    own = part(run.Stopped(epoch=1, why="exited"))
+    assert Forget(ONE) in steer(own, [CRASHED], {}, 0.0).actions
+
+
+def test_a_removed_node_ends_what_runs_and_starts_nothing(part: Callable[..., OwnPart]) -> None:
+    own = replace(part(LOADING), removed=True)
+
+    assert (Retire(ONE, 0.0),) == steer(own, [READY], {}, 0.0).actions
+    assert () == steer(own, [], {}, 0.0).actions
+
+
+def test_a_reason_that_fills_pages_is_cut(part: Callable[..., OwnPart]) -> None:
+    host = replace(LIVING, end=End(3, "x" * 100_000, permanent=True))
+    tries = steer(part(), [host], {}, 0.0).tries
+
+    fact = missing_reports(part(), [host], tries)[0].fact
+
+    assert isinstance(fact, run.Failed)
+    assert 2000 == len(fact.reason)
+
+
+@pytest.mark.parametrize(
+    ("expected", "code", "said", "last"),
+    [
+        ("out of memory", 3, "out of memory", "Traceback"),
+        ("the engine's process ended by signal 9", -9, "", ""),
+        ("the engine's process ended with status 127; its last words: no such file", 127, "", "no such file"),
+    ],
+)
+def test_an_end_is_told_in_a_sentence(expected: str, code: int, said: str, last: str) -> None:
+    assert expected == sentence_of(code, said, last)
+
+
+def test_a_stall_needs_running_requests_and_a_counter_that_stands_still() -> None:
+    idle = felt(felt(None, running=0, steps=5, now=0), running=0, steps=5, now=STALL_S * 2)
+    busy = felt(felt(None, running=2, steps=5, now=0), running=2, steps=6, now=STALL_S)
+    still = felt(felt(None, running=2, steps=5, now=0), running=2, steps=5, now=STALL_S)
+    after_idle = felt(felt(None, running=0, steps=5, now=0), running=1, steps=5, now=STALL_S)
+
+    assert [False, False, True, False] == [stalled(p, STALL_S) for p in (idle, busy, still, after_idle)]

@@ -1,0 +1,319 @@
+"""The keeper with real processes: it starts, tells, reaps, and takes everything along at its end."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from weft_worker_agent.outbound.keeper.agent_life import BAD_CONFIGURATION, LONGEST_WAIT_S, AgentLife
+from weft_worker_agent.outbound.keeper.journal import Journal, Lines
+from weft_worker_agent.outbound.keeper.options import BadOption, parse
+from weft_worker_agent.outbound.keeper_client import KeeperClient, KeeperGone, KeeperRefused, KeptHost
+
+RUN = """
+import json, sys
+from weft_worker_agent.outbound.keeper import keeper, options
+state, lifeline, agent = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
+sys.exit(keeper.run(options.Options(state=state, agent=tuple(agent), lifeline=lifeline, grace_s=1.0)))
+"""
+SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
+STUBBORN = [
+    sys.executable,
+    "-c",
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('{}', flush=True); time.sleep(600)",
+]
+
+
+class Kept:
+    """A running keeper of a test, and the way to talk to it."""
+
+    def __init__(self, state: Path, env: dict[str, str], agent: list[str], lifeline: int = -1) -> None:
+        self.state = state
+        self.log = state.parent / "keeper.log"
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", RUN, str(state), str(lifeline), json.dumps(agent)],
+                env=env,
+                stderr=log,
+                pass_fds=(lifeline,) if lifeline >= 0 else (),
+            )
+        self.client = KeeperClient(state / "keeper.sock")
+
+    async def ready(self) -> None:
+        await until(lambda: (self.state / "keeper.sock").exists())
+
+    async def host(self, id: str) -> KeptHost:
+        return next(host for host in await self.client.hosts() if host.host_id == id)
+
+    async def spawn(self, id: str, argv: list[str], **launch: Any) -> int:
+        return await self.client.spawn(id, argv, dict(os.environ), launch)
+
+    def children(self) -> list[psutil.Process]:
+        return psutil.Process(self.process.pid).children()
+
+    def agents(self) -> list[int]:
+        found: list[int] = []
+        for child in self.children():
+            with contextlib.suppress(psutil.Error):  # it has just ended
+                found += [child.pid] if "agent-of-a-test" in child.cmdline() else []
+        return found
+
+
+AGENT = [*SLEEP, "agent-of-a-test"]
+Keep = Callable[..., Awaitable[Kept]]
+
+
+@pytest.fixture
+async def keep(tmp_path: Path, process_env: dict[str, str]) -> AsyncIterator[Keep]:
+    """Start keepers; each is killed at the end, with whatever it still has."""
+    kept: list[Kept] = []
+
+    async def start(state: Path = tmp_path / "state", agent: list[str] = AGENT, lifeline: int = -1) -> Kept:
+        one = Kept(state, process_env, agent, lifeline)
+        kept.append(one)
+        await one.ready()
+        return one
+
+    yield start
+    for one in kept:
+        one.client.close()
+        children = one.children() if one.process.poll() is None else []
+        one.process.kill()
+        one.process.wait(10)
+        for child in children:
+            if child.is_running():
+                child.kill()
+
+
+async def until(holds: Callable[[], Any], timeout: float = 20.0) -> None:
+    """Wait until something holds. A bound for a broken system, not a measure of a sound one."""
+    async with asyncio.timeout(timeout):
+        while not holds():
+            await asyncio.sleep(0.02)
+
+
+async def until_host(kept: Kept, id: str, holds: Callable[[KeptHost], Any]) -> KeptHost:
+    async with asyncio.timeout(20):
+        while not holds(host := await kept.host(id)):
+            await asyncio.sleep(0.02)
+    return host
+
+
+async def test_a_host_is_known_by_its_launch_its_last_status_and_its_end(keep: Keep) -> None:
+    kept = await keep()
+    script = 'echo \'{"phase": "loading"}\'; echo \'{"phase": "failed"}\'; echo no memory >&2; exit 3'
+
+    pid = await kept.spawn("a", ["/bin/sh", "-c", script], replica="m-1", incarnation="i-1")
+
+    host = await until_host(kept, "a", lambda host: host.exit_code is not None)
+    assert KeptHost("a", pid, {"replica": "m-1", "incarnation": "i-1"}, {"phase": "failed"}, 3, ("no memory",)) == host
+    assert '{"phase": "loading"}\n' in (kept.state / "logs" / "host-m-1.log").read_text()
+
+
+async def test_a_command_that_does_not_exist_ends_with_its_reason(keep: Keep) -> None:
+    kept = await keep()
+    await kept.spawn("a", ["/no/such/command"])
+
+    host = await until_host(kept, "a", lambda host: host.exit_code is not None)
+
+    assert 127 == host.exit_code
+    assert "cannot start /no/such/command" in host.stderr[0]
+
+
+async def test_only_an_ended_host_is_reaped_and_then_it_is_gone(keep: Keep) -> None:
+    kept = await keep()
+    await kept.spawn("a", SLEEP)
+    with pytest.raises(KeeperRefused, match="host a still runs: signal it first"):
+        await kept.client.reap("a")
+
+    await kept.client.signal("a", "TERM")
+    host = await until_host(kept, "a", lambda host: host.exit_code is not None)
+    await kept.client.reap("a")
+
+    assert -signal.SIGTERM == host.exit_code
+    assert [] == await kept.client.hosts()
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        ({"op": "dance"}, "'dance' is no request"),
+        ([], "want an object"),
+        ({"op": "spawn", "host_id": "../x", "argv": ["a"], "env": {}, "launch": {}}, "host_id '../x'"),
+        ({"op": "spawn", "host_id": "x", "argv": [], "env": {}, "launch": {}}, "argv: want a list"),
+        ({"op": "spawn", "host_id": "x", "argv": ["a"], "env": {"A": 1}, "launch": {}}, "env: want an object"),
+        ({"op": "signal", "host_id": "x", "signal": "STOP"}, "signal 'STOP': want TERM, INT or KILL"),
+        ({"op": "reap", "host_id": "x"}, "there is no host 'x'"),
+    ],
+)
+async def test_a_bad_request_is_answered_with_one_sentence(keep: Keep, request_: Any, error: str) -> None:
+    kept = await keep()
+
+    with pytest.raises(KeeperRefused) as refused:
+        await kept.client._ask(request_)
+
+    assert error in str(refused.value)
+
+
+async def test_followers_are_told_of_every_change(keep: Keep) -> None:
+    kept = await keep()
+    changes = kept.client.changes()
+    await anext(changes)
+
+    await kept.spawn("a", ["/bin/sh", "-c", 'echo \'{"phase": "ready"}\'; sleep 600'])
+    async with asyncio.timeout(20):
+        await anext(changes)
+        assert {"phase": "ready"} == (await kept.host("a")).status
+        await kept.client.signal("a", "KILL")
+        await anext(changes)
+    assert -signal.SIGKILL == (await kept.host("a")).exit_code
+    await changes.aclose()  # type: ignore[attr-defined]
+
+
+async def test_an_agent_that_dies_is_started_again_and_the_hosts_run_on(keep: Keep) -> None:
+    kept = await keep()
+    await until(kept.agents)
+    host = await kept.spawn("a", SLEEP)
+    first = kept.agents()[0]
+
+    os.kill(first, signal.SIGKILL)
+
+    await until(lambda: kept.agents() not in ([], [first]))
+    assert (host, None) == ((await kept.host("a")).pid, (await kept.host("a")).exit_code)
+    assert '"agent ended"' in kept.log.read_text()
+
+
+async def test_a_killed_keeper_takes_agent_and_hosts_along(keep: Keep) -> None:
+    kept = await keep()
+    await kept.spawn("a", SLEEP)
+    await kept.spawn("b", STUBBORN)
+    await until_host(kept, "b", lambda host: host.status is not None)
+    await until(kept.agents)
+    children = kept.children()
+    assert 3 == len(children)
+
+    kept.process.kill()
+
+    await until(lambda: not any(child.is_running() for child in children))
+
+
+async def test_a_keeper_that_is_told_to_end_ends_all_even_who_will_not(keep: Keep) -> None:
+    kept = await keep()
+    await kept.spawn("a", SLEEP)
+    await kept.spawn("b", STUBBORN)
+    await until_host(kept, "b", lambda host: host.status is not None)
+    await until(kept.agents)
+    children = kept.children()
+
+    kept.process.terminate()
+    await asyncio.to_thread(kept.process.wait, 30)
+
+    assert (0, []) == (kept.process.returncode, [child for child in children if child.is_running()])
+    assert not (kept.state / "keeper.sock").exists()
+
+
+async def test_the_end_of_the_launcher_ends_the_keeper(keep: Keep) -> None:
+    lifeline, end = os.pipe()
+    kept = await keep(lifeline=lifeline)
+    os.close(lifeline)
+    await kept.spawn("a", SLEEP)
+    children = kept.children()
+
+    os.close(end)
+    await asyncio.to_thread(kept.process.wait, 30)
+
+    assert [] == [child for child in children if child.is_running()]
+
+
+async def test_an_agent_that_can_never_start_ends_the_keeper_with_its_status(keep: Keep) -> None:
+    agent = ["/bin/sh", "-c", f"sleep 0.3; echo WEFT_JOIN_TOKEN is wrong >&2; exit {BAD_CONFIGURATION}"]
+    kept = await keep(agent=agent)
+
+    assert BAD_CONFIGURATION == await asyncio.to_thread(kept.process.wait, 20)
+    assert "WEFT_JOIN_TOKEN is wrong" in kept.log.read_text()
+
+
+async def test_a_second_keeper_on_one_state_is_refused(keep: Keep) -> None:
+    first = await keep()
+
+    second = await keep()
+    await asyncio.to_thread(second.process.wait, 20)
+
+    assert 1 == second.process.returncode
+    said = second.log.read_text()
+    assert f"in use by another worker (process {first.process.pid})" in said
+
+
+async def test_a_long_state_path_gets_a_short_socket(tmp_path: Path, process_env: dict[str, str]) -> None:
+    state = tmp_path / ("x" * 120)
+    kept = Kept(state, process_env, AGENT)
+    await until(lambda: "keeper started" in (kept.log.read_text() if kept.log.exists() else ""))
+    socket = Path(json.loads(kept.log.read_text().splitlines()[0])["socket"])
+    client = KeeperClient(socket)
+    assert [] == await client.hosts()
+    client.close()
+
+    kept.process.terminate()
+    await asyncio.to_thread(kept.process.wait, 30)
+
+    assert not socket.parent.exists()
+
+
+async def test_a_client_without_a_keeper_says_so(tmp_path: Path) -> None:
+    with pytest.raises(KeeperGone, match="does not answer"):
+        await KeeperClient(tmp_path / "keeper.sock").hosts()
+
+
+def test_an_agent_that_keeps_dying_is_started_ever_slower_and_never_given_up() -> None:
+    life = AgentLife(lambda: (42, -1), lambda *_args, **_fields: None)
+    now, waits = 0.0, list[float]()
+    for _ in range(12):
+        life.start(now)
+        life.ended(1, now + 1, again=True)
+        assert life.due is not None
+        waits.append(round(life.due - now - 1, 3))
+        now = life.due
+
+    assert [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, *[LONGEST_WAIT_S] * 6] == waits
+
+
+def test_a_line_without_an_end_does_not_grow() -> None:
+    lines = Lines(10)
+
+    assert [b"a" * 10] == lines.feed(b"a" * 50)
+    assert [] == lines.feed(b"a" * 50)
+    assert [b"next"] == lines.feed(b"aa\nnext\nhalf")
+    assert [b"half"] == lines.end()
+
+
+def test_a_journal_keeps_the_last_lines_and_the_last_status(tmp_path: Path) -> None:
+    journal = Journal(str(tmp_path / "host.log"))
+    for number in range(80):
+        journal.complained(b"line %d" % number)
+    assert journal.said(b'{"phase": "ready"}')
+    assert not journal.said(b"{not json")
+
+    assert (50, "{not json") == (len(journal.tail), journal.tail[-1])
+    assert {"phase": "ready"} == journal.status
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environ", "error"),
+    [
+        (["--nope"], {}, "--nope is no flag"),
+        (["--state"], {}, "--state needs a value"),
+        (["--lifeline", "x"], {}, "no open file descriptor"),
+        ([], {"WEFT_STOP_TIMEOUT": "soon"}, "WEFT_STOP_TIMEOUT='soon': want seconds"),
+    ],
+)
+def test_a_bad_option_is_named(arguments: list[str], environ: dict[str, str], error: str) -> None:
+    with pytest.raises(BadOption, match=error):
+        parse(arguments, environ)
