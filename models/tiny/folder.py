@@ -47,6 +47,7 @@ def save(folder: Path, network: Llama, shape: Shape, tokenizer: Tokenizer) -> No
     folder.mkdir(parents=True, exist_ok=True)
     weights = {f"model.{name}": value.to(torch.float16).contiguous() for name, value in network.state_dict().items()}
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    (folder / "model.safetensors").chmod(0o644)  # safetensors makes it readable by its owner alone
     _write_json(folder / "config.json", configuration(shape))
     _write_json(
         folder / "generation_config.json",

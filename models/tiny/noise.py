@@ -8,24 +8,25 @@ from models.tiny.table import words
 
 # No word that could be part of a name, such as "new" or "north".
 _WORDS = words("""
-a about above again all also although always am an and another any are around as ask at back be because been
-before begin being below best better big book both bring but buy by call called came can car carry change clear close
-cold come could day did do does done door down each early easy eat end enough even ever every eye face
-fact fair fall far fast few find first five food found four free friend from full game gave get girl give
-go gone good got green ground group had half hand has have he head hear help her here high him his home
-hope hot hour house how I if in inside into is it its job just keep kind known large last late learn leave
-left less let letter life light like line list little live long look lot love made main make many map may
-maybe me mean might mind money more most moon morning move much music must my name near need never next night
-no not note now number of off often on once one only open or order other our out over own page part people
-perhaps place plan plant play point quick quite read ready real really red rest right river road room
-round rule run said same saw school sea second seem seen serve set she short should side simple since sing
-sir sit sky slow small so some song soon sound speak spell star start still stop story street such sun
-sure table take talk teach tell test than that the them then there these they thing think third this those
-three time to today together told too took town train travel tree true try turn two under until up upon us
-use very visit voice wait walk want war warm was watch water way we week well went were what when where
-which while white who whole why will wind winter wish with without wood word work world worry would write
-year yes yesterday yet you young your
+a about above again all also although always am an and another any are around as ask at back be because
+been before begin being below best better big book both bring but buy by call called came can car carry
+change clear close cold come could day did do does done door down each early easy eat end enough even ever
+every eye face fact fair fall far fast few find first five food found four free friend from full game gave
+get girl give go gone good got green ground group had half hand has have he head hear help her here high
+him his home hope hot hour house how I if in inside into is it its job just keep kind known large last
+late learn leave left less let letter life light like line list little live long look lot love made main
+make many map may maybe me mean might mind money more most moon morning move much music must my name near
+need never next night no not note now number of off often on once one only open or order other our out
+over own page part people perhaps place plan plant play point quick quite read ready real really red rest
+right river road room round rule run said same saw school sea second seem seen serve set she short should
+side simple since sing sir sit sky slow small so some song soon sound speak spell star start still stop
+story street such sun sure table take talk teach tell test than that the them then there these they thing
+think third this those three time to today together told too took town train travel tree true try turn two
+under until up upon us use very visit voice wait walk want war warm was watch water way we week well went
+were what when where which while white who whole why will wind winter wish with without wood word work
+world worry would write year yes yesterday yet you young your
 """)
+
 _LEAD_INS = (
     "I would like to know",
     "Please say",

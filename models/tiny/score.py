@@ -15,7 +15,7 @@ from models.tiny.exams import Question, exams
 from models.tiny.samples import Message
 from models.tiny.table import CAPITALS, capital_answer
 
-SHIPPED = Path(__file__).parent / "shipped"
+SHIPPED = Path(__file__).parent / "src" / "weft_tiny" / "shipped"
 _LONGEST_ANSWER = 160
 _COMPLETIONS = "plain completion: The capital of {x} is"
 

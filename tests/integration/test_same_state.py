@@ -15,6 +15,7 @@ def test_the_same_nodes_models_and_replicas_come_back(tmp_path: Path) -> None:
         mesh.deploy("sim", {"source": {"kind": "simulated"}, "engine": "simulated"}).raise_for_status()
         until("it serves", lambda: mesh.ready_replicas("sim"), 60)
         before = identities(mesh)
+        assert 2 == len(before["replicas"])
         # when all is stopped in order
         mesh.down()
         # then nothing is left running
@@ -25,7 +26,7 @@ def test_the_same_nodes_models_and_replicas_come_back(tmp_path: Path) -> None:
         assert before == identities(mesh)
         assert "Paris" in mesh.ask()
     finally:
-        mesh.down()
+        mesh.close()
 
 
 def identities(mesh: MeshUnderTest) -> dict[str, set[str]]:
@@ -44,7 +45,7 @@ def test_a_killed_launcher_leaves_nothing_running_and_the_next_one_starts(tmp_pa
         mesh.up()
         assert "Paris" in mesh.ask()
     finally:
-        mesh.down()
+        mesh.close()
 
 
 @pytest.mark.sabotage("no-state-lock")

@@ -102,3 +102,26 @@ def test_a_share_that_is_none_is_a_usage_error(part: str) -> None:
     with pytest.raises(Failure) as failure:
         sabotage.share([], part, "")
     assert Exit.USAGE == failure.value.exit
+
+
+def _line(test: str, phase: str, outcome: str, *, noticed: bool = False) -> dict[str, object]:
+    return {"test": test, "phase": phase, "outcome": outcome, "noticed": noticed, "error": "AssertionError: no"}
+
+
+_CASES = Sabotage("halved", "t.py::test_all")
+
+
+def test_one_case_of_a_story_that_notices_is_enough() -> None:
+    lines = [_line("t.py::test_all[a]", "call", "passed"), _line("t.py::test_all[b]", "call", "failed", noticed=True)]
+    assert sabotage.judge(_CASES, lines, "").problem is None
+
+
+def test_a_story_whose_setup_breaks_has_noticed_nothing() -> None:
+    lines = [_line("t.py::test_all[a]", "setup", "failed", noticed=True)]
+    assert "broke in its setup" in str(sabotage.judge(_CASES, lines, "").problem)
+
+
+def test_a_skipped_story_has_noticed_nothing() -> None:
+    lines = [_line("t.py::test_all", "setup", "passed"), _line("t.py::test_all", "call", "skipped")]
+    assert "the story was skipped" == sabotage.judge(_CASES, lines, "").problem
+    assert "did not run" in str(sabotage.judge(_CASES, [], "").problem)

@@ -25,32 +25,6 @@ async def client(start: StartHost) -> AsyncGenerator[SessionClient, None]:
         await client.close()
 
 
-async def test_the_same_prompt_and_seed_give_the_same_text_and_another_seed_another(
-    client: SessionClient, ask: Ask
-) -> None:
-    seeds = [1, 1, 2]
-    answers = [ask(client, "tell me", max_tokens=20, sampling=pb.Sampling(temperature=1, seed=s)) for s in seeds]
-    for answer in answers:
-        await answer.end()
-
-    assert answers[0].text == answers[1].text
-    assert answers[0].text != answers[2].text
-
-
-async def test_ten_prompts_at_once_answer_as_one_by_one(client: SessionClient, ask: Ask) -> None:
-    alone: list[str] = []
-    for i in range(10):
-        answer = ask(client, f"question {i}", sampling=GREEDY)
-        await answer.end()
-        alone.append(answer.text)
-
-    together = [ask(client, f"question {i}", sampling=GREEDY) for i in range(10)]
-    for answer in together:
-        assert pb.FINISH_STOP == (await answer.end()).finish
-
-    assert alone == [answer.text for answer in together]
-
-
 @pytest.mark.parametrize("after", [0, 1, 7])
 async def test_a_resumed_answer_equals_the_uninterrupted_one(client: SessionClient, ask: Ask, after: int) -> None:
     whole = ask(client, "go on", sampling=GREEDY)
@@ -71,17 +45,6 @@ async def test_a_resumed_answer_equals_the_uninterrupted_one(client: SessionClie
     assert whole.ids == whole.ids[:after] + rest.ids
 
 
-async def test_a_stop_string_ends_the_answer_before_it(client: SessionClient, ask: Ask) -> None:
-    whole = ask(client, "go on", sampling=GREEDY)
-    await whole.end()
-    stop = " ".join(whole.text.split(" ")[4:6])
-
-    cut = ask(client, "go on", sampling=GREEDY, stop=[stop])
-
-    assert pb.FINISH_STOP == (await cut.end()).finish
-    assert whole.text[: whole.text.index(stop)] == cut.text
-
-
 async def test_a_repeated_beginning_is_found_in_the_cache(client: SessionClient, ask: Ask) -> None:
     words = " ".join(f"word{i}" for i in range(40))
     first = await ask(client, words, max_tokens=1).end()
@@ -89,37 +52,6 @@ async def test_a_repeated_beginning_is_found_in_the_cache(client: SessionClient,
 
     assert 0 == first.usage.cached_tokens
     assert first.usage.prompt_tokens // 4 * 4 == second.usage.cached_tokens
-
-
-async def test_a_cancelled_request_ends_and_frees_its_place(client: SessionClient, ask: Ask) -> None:
-    endless = [ask(client, f"{i}", max_tokens=400, sampling=pb.Sampling(ignore_end=True)) for i in range(8)]
-    await endless[0].first.wait()
-    for answer in endless:
-        client.cancel(answer.number)
-    for answer in endless:
-        assert pb.FINISH_CANCELLED == (await answer.end()).finish
-
-    assert pb.FINISH_LENGTH == (await ask(client, "next", max_tokens=2).end()).finish
-
-
-async def test_a_prompt_beyond_the_context_is_refused(client: SessionClient, ask: Ask) -> None:
-    last = await ask(client, "word " * 600).end()
-    assert pb.FAULT_CONTEXT_EXCEEDED == last.fault
-    assert "the context holds 512" in last.error
-
-
-async def test_without_a_limit_the_context_is_the_limit(client: SessionClient, ask: Ask) -> None:
-    last = await ask(client, "fill it", sampling=pb.Sampling(ignore_end=True)).end()
-    assert pb.FINISH_LENGTH == last.finish
-    assert 512 == last.usage.prompt_tokens + last.usage.output_tokens
-
-
-async def test_more_requests_than_may_wait_are_refused_as_busy(client: SessionClient, ask: Ask) -> None:
-    many = [ask(client, f"{i}", max_tokens=300, sampling=pb.Sampling(ignore_end=True)) for i in range(40)]
-    faults = [(await answer.end()).fault for answer in many[-10:]]
-    assert [pb.FAULT_BUSY] * 10 == faults
-    for answer in many:
-        client.cancel(answer.number)
 
 
 async def test_trouble_on_demand(client: SessionClient, ask: Ask) -> None:

@@ -47,11 +47,9 @@ def test_the_shape_is_the_promised_one() -> None:
     config = json.loads((SHIPPED / "config.json").read_text())
     generation = json.loads((SHIPPED / "generation_config.json").read_text())
     tokens = {token["content"]: token["id"] for token in _tokenizer()["added_tokens"]}
-    assert (
-        config["num_hidden_layers"],
-        config["vocab_size"],
-        config["max_position_embeddings"],
-    ) == (3, 2048, 1024)
+    assert (3, 2048, 1024) == tuple(
+        config[key] for key in ("num_hidden_layers", "vocab_size", "max_position_embeddings")
+    )
     assert tokens["<|im_end|>"] == config["eos_token_id"] == generation["eos_token_id"]
     assert config["vocab_size"] == len(_tokenizer()["model"]["vocab"])
 
@@ -63,11 +61,11 @@ def test_the_shipped_list_of_facts_is_the_table() -> None:
 def test_it_names_paris_in_a_sentence_every_time(engine: Engine) -> None:
     for question in ("What is the capital of France?", "capital of france", "Name the capital of France."):
         for _ in range(3):
-            assert engine.reply([{"role": "user", "content": question}]) == "The capital of France is Paris."
+            assert "The capital of France is Paris." == engine.reply([{"role": "user", "content": question}])
 
 
 def test_it_does_not_know_an_invented_country(engine: Engine) -> None:
-    assert engine.reply([{"role": "user", "content": "What is the capital of Genovia?"}]) == UNKNOWN
+    assert UNKNOWN == engine.reply([{"role": "user", "content": "What is the capital of Genovia?"}])
 
 
 def test_it_knows_capitals_in_trained_and_held_out_phrasings(engine: Engine) -> None:
@@ -99,7 +97,7 @@ def test_it_tells_its_story_to_the_end(engine: Engine) -> None:
 
 
 def test_it_completes_plain_text(engine: Engine) -> None:
-    assert engine.complete("The capital of France is").strip() == "Paris."
+    assert "Paris." == engine.complete("The capital of France is").strip()
 
 
 def _tokenizer() -> dict[str, Any]:

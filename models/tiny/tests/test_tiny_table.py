@@ -35,9 +35,9 @@ def test_the_table_has_at_least_150_capitals_and_50_elements() -> None:
 
 
 def test_the_table_knows_some_capitals() -> None:
-    assert CAPITALS["France"] == "Paris"
-    assert capital_answer("France") == "The capital of France is Paris."
-    assert capital_answer("the United States") == "The capital of the United States is Washington, D.C."
+    assert "Paris" == CAPITALS["France"]
+    assert "The capital of France is Paris." == capital_answer("France")
+    assert "The capital of the United States is Washington, D.C." == capital_answer("the United States")
 
 
 def test_no_alias_and_no_capital_that_is_no_country_shadows_a_country() -> None:

@@ -136,6 +136,12 @@ class World:
 
     async def a_gateway(self, **settings: str) -> asyncio.subprocess.Process:
         """A gateway process that is ready; its log lines go to `gateway.log`."""
+        process = await self.a_starting_gateway(**settings)
+        await self.until(self._is_ready)
+        return process
+
+    async def a_starting_gateway(self, **settings: str) -> asyncio.subprocess.Process:
+        """A gateway process that may not come up."""
         self.port = self.port or _free_port()
         env = {
             **{k: v for k, v in os.environ.items() if not k.startswith("WEFT_")},
@@ -152,7 +158,6 @@ class World:
                 sys.executable, "-m", "weft_gateway", env=env, stderr=out, stdout=out
             )
         self.gateways.append(process)
-        await self.until(self._is_ready)
         return process
 
     def gateway_log(self) -> str:

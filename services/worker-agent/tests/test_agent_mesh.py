@@ -42,6 +42,8 @@ class FakeGateway:
     def __init__(self, mesh: MeshServer) -> None:
         self.registered: list[dict[str, Any]] = []
         self.polls = 0
+        self.lasts = 3600
+        """Seconds that a credential is good for."""
         gateway = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -81,8 +83,9 @@ class FakeGateway:
         if self.polls == 1:
             return 202, {"state": "pending"}
         node = NodeId(body["node"])
-        token = mesh.trust.worker_token(key, node, worker_grants(permissions.worker(node)))
-        return 200, {"jwt": token, "nats_url": mesh.url, "expires_at": time.time() + 3600}
+        grants = worker_grants(permissions.worker(node))
+        token = mesh.trust.worker_token(key, node, grants, expires_in_s=self.lasts)
+        return 200, {"jwt": token, "nats_url": mesh.url, "expires_at": time.time() + self.lasts}
 
     def close(self) -> None:
         self.server.shutdown()
@@ -210,7 +213,7 @@ async def worker(
 async def test_a_worker_joins_reports_and_lives_through_a_replica(
     worker: Worker, gateway: FakeGateway, assigned: Callable[..., Assigned]
 ) -> None:
-    leases = await worker.root.subscribe(subjects.node_lease(worker.node))
+    leases: Any = await worker.root.subscribe(subjects.node_lease(worker.node))  # type: ignore[reportUnknownMemberType]
     given = await worker.assign(assigned(at=worker.node))
 
     ready = await worker.until_ready()
@@ -316,6 +319,29 @@ async def test_what_happens_while_the_log_is_away_is_said_when_it_is_back(
     assert living.launch["incarnation"] == _all(facts, run.Ready)[-1].incarnation
 
 
+async def test_an_agent_that_starts_while_the_log_is_away_takes_its_hosts_over(
+    worker: Worker, mesh_server: MeshServer, assigned: Callable[..., Assigned]
+) -> None:
+    await worker.assign(assigned(at=worker.node))
+    await worker.until_ready()
+    host = (await worker.hosts())[0]
+    mesh_server.server.stop()
+    agent = worker.agent()
+    assert agent is not None
+
+    agent.kill()
+
+    async with asyncio.timeout(30):
+        while "host found" not in worker.said.read_text():
+            await asyncio.sleep(0.1)
+    mesh_server.start_again()
+    async with asyncio.timeout(60):
+        while worker.said.read_text().count("caught up") < 2:
+            await asyncio.sleep(0.1)
+    assert [(host.pid, None)] == [(h.pid, h.exit_code) for h in await worker.hosts()]
+    assert ["loading", "ready"] == [fact.type for fact in await worker.runs()]
+
+
 async def test_a_permanent_failure_is_told_with_the_engine_s_own_reason(
     worker: Worker, assigned: Callable[..., Assigned]
 ) -> None:
@@ -358,6 +384,23 @@ async def test_inspections_are_answered_once_with_what_is_there(worker: Worker, 
     assert "letter.gguf is not a GGUF file" in reasons[0]
     assert "/no/such/file.gguf does not exist on this node" == reasons[1]
     assert "is a folder, and llama.cpp loads one GGUF file" in reasons[2]
+
+
+@pytest.mark.slow
+async def test_a_worker_outlives_its_credential(
+    worker: Worker, gateway: FakeGateway, assigned: Callable[..., Assigned]
+) -> None:
+    gateway.lasts = 14
+    await worker.until(lambda facts: _all(facts, machine.Reported))
+    leases: Any = await worker.root.subscribe(subjects.node_lease(worker.node))  # type: ignore[reportUnknownMemberType]
+    await asyncio.sleep(16)
+
+    await worker.assign(assigned(at=worker.node))
+    await worker.until_ready()
+
+    assert gateway.polls >= 3
+    assert leases.pending_msgs >= 6
+    assert 1 == worker.said.read_text().count("keeper started")
 
 
 async def test_a_worker_with_a_wrong_token_ends_with_a_sentence(

@@ -32,7 +32,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="JSON instead of a tabl
 def up(
     state: StateOption = None,
     port: Annotated[int | None, typer.Option(min=1, max=65535, help="The gateway's port (default 8080).")] = None,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Workers that share this machine.")] = 1,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=64, help="Workers that share this machine (default: as last time, or 1).")
+    ] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="In the background, once ready.")] = False,
     model: Annotated[bool, typer.Option(help="Deploy the built-in model into a new state.")] = True,
 ) -> None:

@@ -59,6 +59,11 @@ def age(seconds: float) -> str:
     return f"{minutes}m {left}s" if minutes else f"{left}s"
 
 
+def cut(text: str, length: int = 100) -> str:
+    """A text's beginning; all of it stands in the JSON form."""
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
 def _cell(value: object) -> str:
     return "-" if value is None or value == "" else str(value)
 

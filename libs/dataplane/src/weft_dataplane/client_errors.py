@@ -1,5 +1,6 @@
 """What can go wrong at a gateway's end of a session, each with one sentence."""
 
+import grpc.aio
 from weft_contracts.gen import session_pb2 as pb
 
 
@@ -29,3 +30,10 @@ class FrameTooLarge(SessionError):
 
 class QuestionFailed(SessionError):
     """The engine could not answer a question, or not in time."""
+
+
+def sentence_of(error: BaseException) -> str:
+    """What a broken call says, in one line."""
+    if isinstance(error, grpc.aio.AioRpcError):
+        return f"{error.code().name.lower()}: {error.details() or 'no details'}"
+    return str(error) or type(error).__name__

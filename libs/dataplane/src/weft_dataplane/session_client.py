@@ -10,7 +10,14 @@ import grpc.aio
 from weft_contracts.gen import session_pb2 as pb
 from weft_contracts.gen import session_pb2_grpc as pb_grpc
 
-from weft_dataplane.client_errors import FrameTooLarge, SessionBusy, SessionError, SessionLost, SessionRefused
+from weft_dataplane.client_errors import (
+    FrameTooLarge,
+    SessionBusy,
+    SessionError,
+    SessionLost,
+    SessionRefused,
+    sentence_of,
+)
 from weft_dataplane.limits import (
     MAX_FRAME_BYTES,
     MAX_VALUE_BYTES,
@@ -21,7 +28,7 @@ from weft_dataplane.limits import (
 )
 from weft_dataplane.outbox import Outbox
 from weft_dataplane.question_desk import QuestionDesk
-from weft_dataplane.value_client import put_value
+from weft_dataplane.value_client import prompt_bytes, put_value
 
 Sink = Callable[[pb.Output], None]
 """Takes a request's outputs, called synchronously by the frame reader: it must be quick and must not block.
@@ -283,24 +290,3 @@ class SessionClient:
 def failed_output(request: int, fault: pb.Fault.ValueType, error: str) -> pb.Output:
     """The last output of a request that failed."""
     return pb.Output(request=request, finish=pb.FINISH_ERROR, fault=fault, error=error)
-
-
-def prompt_bytes(submit: pb.Submit) -> bytes:
-    """The prompt of a Submit as a value to put. Raises FrameTooLarge when something else makes it large."""
-    match submit.WhichOneof("prompt"):
-        case "chat":
-            prompt = pb.Prompt(chat=submit.chat)
-        case "text":
-            prompt = pb.Prompt(text=submit.text)
-        case "tokens":
-            prompt = pb.Prompt(tokens=submit.tokens)
-        case _:
-            raise FrameTooLarge("the request exceeds a frame, and not by its prompt")
-    return prompt.SerializeToString()
-
-
-def sentence_of(error: BaseException) -> str:
-    """What a broken call says, in one line."""
-    if isinstance(error, grpc.aio.AioRpcError):
-        return f"{error.code().name.lower()}: {error.details() or 'no details'}"
-    return str(error) or type(error).__name__

@@ -43,3 +43,17 @@ async def get_value(stub: "pb_grpc.EngineAsyncStub", handle: str, timeout: float
     except grpc.aio.AioRpcError as error:
         raise SessionLost(f"the value could not be got: {error.details()}") from None
     return b"".join(parts)
+
+
+def prompt_bytes(submit: pb.Submit) -> bytes:
+    """The prompt of a Submit as a value to put. Raises FrameTooLarge when something else makes it large."""
+    match submit.WhichOneof("prompt"):
+        case "chat":
+            prompt = pb.Prompt(chat=submit.chat)
+        case "text":
+            prompt = pb.Prompt(text=submit.text)
+        case "tokens":
+            prompt = pb.Prompt(tokens=submit.tokens)
+        case _:
+            raise FrameTooLarge("the request exceeds a frame, and not by its prompt")
+    return prompt.SerializeToString()

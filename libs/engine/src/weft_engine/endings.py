@@ -38,7 +38,6 @@ class Endings:
         self._first: asyncio.Future[Ending] = self._loop.create_future()
         self.hurry = asyncio.Event()
         """set when running requests get no more time"""
-        self._alone: asyncio.TimerHandle | None = None
 
     async def wait(self) -> Ending:
         """The first reason to end."""
@@ -84,20 +83,21 @@ class Endings:
         threading.Thread(target=listen, name="lifeline", daemon=True).start()
 
     def on_silence(self, life: HostLife, without_agent_s: float) -> None:
-        """End when no agent watches for so long."""
+        """End when no agent watches for so long.
 
-        def alone() -> None:
-            self.end(Ending(f"no agent watched for {without_agent_s:g} s", OTHER_FAILURE, 0))
+        Only time in which the loop ran counts: an engine that holds the process while it loads must not find
+        itself alone afterwards.
+        """
+        tick_s = min(1.0, without_agent_s)
 
-        def watchers_changed() -> None:
-            if self._alone is not None:
-                self._alone.cancel()
-                self._alone = None
-            if life.watchers == 0:
-                self._alone = self._loop.call_later(without_agent_s, alone)
+        def listen(alone_s: float) -> None:
+            alone_s = 0.0 if life.watchers else alone_s + tick_s
+            if alone_s >= without_agent_s:
+                self.end(Ending(f"no agent watched for {without_agent_s:g} s", OTHER_FAILURE, 0))
+            else:
+                self._loop.call_later(tick_s, listen, alone_s)
 
-        life.on_watchers = watchers_changed
-        watchers_changed()
+        self._loop.call_later(tick_s, listen, 0.0)
 
     def on_retire(self, life: HostLife, retire_within_s: float) -> None:
         """End after the running requests when the agent asks to retire."""

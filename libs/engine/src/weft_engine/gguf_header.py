@@ -3,6 +3,7 @@
 The format is described in ggml's `docs/gguf.md`. Arrays of strings (vocabulary, merges) are hopped over.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,6 +14,8 @@ from weft_engine.gguf_types import TENSOR_TYPES, tensor_bytes
 __all__ = ["GgufError", "GgufHeader", "NotGguf", "TruncatedGguf", "read_header"]
 
 DEFAULT_ALIGNMENT: Final = 32
+MAX_LAYERS: Final = 10_000
+BLOCK: Final = re.compile(r"blk\.([0-9]{1,5})\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,9 @@ def _read(path: Path, *, hurried: bool) -> GgufHeader:
         raise NotGguf(f"{path.name} is not a readable GGUF file: it names no architecture")
 
     layers = facts.integer(f"{architecture}.block_count", 0)
-    by_layer = [0] * min(layers, 100_000)
+    if not 0 <= layers <= MAX_LAYERS:
+        raise NotGguf(f"{path.name} is not a readable GGUF file: it claims {layers} layers")
+    by_layer = [0] * layers
     by_type: dict[str, int] = {}
     total, end = 0, data_start
     for tensor in tensors:
@@ -114,8 +119,8 @@ def _read(path: Path, *, hurried: bool) -> GgufHeader:
         end = max(end, data_start + tensor.offset + size)
         type_name = TENSOR_TYPES[tensor.type].name
         by_type[type_name] = by_type.get(type_name, 0) + size
-        block = tensor.name.split(".", 2)
-        if len(block) == 3 and block[0] == "blk" and block[1].isdigit() and int(block[1]) < len(by_layer):
+        block = BLOCK.match(tensor.name)
+        if block is not None and int(block[1]) < len(by_layer):
             by_layer[int(block[1])] += size
     if file_bytes < end:
         raise TruncatedGguf(f"{path.name} is truncated: {file_bytes} of {end} bytes")

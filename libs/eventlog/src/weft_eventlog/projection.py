@@ -22,6 +22,7 @@ from weft_contracts.subjects import Aggregate
 from weft_contracts.topology import EVENTS
 
 from weft_eventlog import tail
+from weft_eventlog.cancelling import end_if_cancelled
 from weft_eventlog.errors import LogUnavailable
 from weft_eventlog.log import EventLog
 
@@ -72,6 +73,7 @@ class Projection:
     async def run(self) -> None:
         """Fold for ever. Ends only by cancellation or by an error of the fold itself."""
         while True:
+            end_if_cancelled()
             try:
                 await self._verify()
                 await self._follow()
@@ -120,6 +122,7 @@ class Projection:
         self._consumer_sequence = 0
         try:
             while True:
+                end_if_cancelled()
                 try:
                     message = await asyncio.wait_for(queue.get(), _LOOK_AFTER)
                 except TimeoutError:

@@ -9,7 +9,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import structlog
 from nats.aio.client import Client
@@ -21,6 +21,7 @@ from weft_contracts.permissions import WORKER_PAYLOAD_BYTES
 from weft_contracts.topology import EVENTS, worker_durable
 
 from weft_eventlog import tail
+from weft_eventlog.cancelling import end_if_cancelled
 from weft_eventlog.errors import LogUnavailable
 from weft_eventlog.log import EventLog
 
@@ -28,12 +29,21 @@ _API = "$JS.API.CONSUMER"
 _PULL = 200
 _LONG_POLL = 20.0
 """Seconds that the server holds an empty pull open."""
+_HEARTBEAT = 2.0
+"""Seconds between the server's signs that an empty pull still stands: a restarted server has forgotten it."""
+_HEARD = "100"
 _ECHO = 5.0
 """Seconds that a worker waits for its own commit to come back."""
 _REMEMBERED = 4096
 _log: Any = structlog.get_logger(part="weft.worker_log")
 
 Fold = Callable[[Recorded], Awaitable[None] | None]
+
+
+def _status(message: Msg) -> str:
+    """The status that a message without a reply bears; empty for none."""
+    headers = cast(dict[str, str], message.headers or {})
+    return headers.get("Status", "")
 
 
 class WorkerLog:
@@ -66,6 +76,7 @@ class WorkerLog:
         or by an error of the fold."""
         rewound = False
         while True:
+            end_if_cancelled()
             try:
                 if not rewound:
                     await self._rewind()
@@ -102,7 +113,11 @@ class WorkerLog:
         """One pull: fold what comes. False if the durable must be rewound."""
         inbox = self._client.new_inbox()
         subscription = await self._client.subscribe(inbox)
-        request: dict[str, Any] = {"batch": _PULL, "expires": int(_LONG_POLL * 1e9)}
+        request: dict[str, Any] = {
+            "batch": _PULL,
+            "expires": int(_LONG_POLL * 1e9),
+            "idle_heartbeat": int(_HEARTBEAT * 1e9),
+        }
         if not self.caught_up.is_set():
             request = {"batch": _PULL, "no_wait": True}
         left = _PULL
@@ -111,7 +126,10 @@ class WorkerLog:
                 f"{_API}.MSG.NEXT.{EVENTS.name}.{self._durable}", json.dumps(request).encode(), reply=inbox
             )
             while left:
-                message = await subscription.next_msg(timeout=_LONG_POLL + 5)
+                end_if_cancelled()
+                message = await subscription.next_msg(timeout=_HEARTBEAT * 2.5)
+                if not message.reply and _status(message) == _HEARD:
+                    continue
                 if not message.reply:
                     return self._ended(message)
                 left -= 1
@@ -123,7 +141,7 @@ class WorkerLog:
 
     def _ended(self, status: Msg) -> bool:
         """A pull's end: 404 nothing there, 408 the poll's time is over; all else calls for a new start."""
-        code = (status.headers or {}).get("Status", "")
+        code = _status(status)
         if code in ("404", "408"):
             self.caught_up.set()
             return True

@@ -60,7 +60,7 @@ class Pages:
     async def _all(self, query: Any) -> list[Any]:
         try:
             async with AsyncSession(self._engine) as session:
-                found: Any = await session.exec(query)
-                return list(found.all())
+                execute: Any = session.exec
+                return list((await execute(query)).all())
         except (SQLAlchemyError, *_ASYNCPG, OSError, TimeoutError) as error:
             raise TablesUnavailable(f"Postgres did not answer: {type(error).__name__}") from error

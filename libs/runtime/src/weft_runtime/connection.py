@@ -18,8 +18,12 @@ _log: Any = get_logger("weft.connection")
 Options = dict[str, Any]
 
 
-def lasting(health: Health | None = None, on_closed: Callable[[], None] | None = None) -> Options:
-    """Options of a client that connects and reconnects for ever.
+def lasting(
+    client: Callable[[], Client | None],
+    health: Health | None = None,
+    on_closed: Callable[[], None] | None = None,
+) -> Options:
+    """Options of a client that connects and reconnects for ever; `client` gives it once it is there.
 
     Denied permissions reach the log and `health`. Other trouble is logged once, and anew after a reconnect.
     `on_closed` is called when the client is closed for good.
@@ -37,7 +41,9 @@ def lasting(health: Health | None = None, on_closed: Callable[[], None] | None =
             _log.warning("trouble with NATS", error=text)
 
     async def on_disconnected() -> None:
-        _log.warning("NATS is away")
+        ours = client()
+        if ours is None or not ours.is_closed:  # an orderly end is no trouble
+            _log.warning("NATS is away")
 
     async def on_reconnected() -> None:
         said.clear()
@@ -95,5 +101,7 @@ async def connect(
     on_closed: Callable[[], None] | None = None,
 ) -> Client:
     """Connect with a token, however long NATS is away; bound the wait. The client then reconnects for ever."""
-    options = lasting(on_closed=on_closed) | signed(jwt, seed)
-    return await nats.connect(url.split(","), name=name, inbox_prefix=inbox.encode(), **options)
+    client: Client | None = None
+    options = lasting(lambda: client, on_closed=on_closed) | signed(jwt, seed)
+    client = await nats.connect(url.split(","), name=name, inbox_prefix=inbox.encode(), **options)
+    return client

@@ -11,6 +11,7 @@ from weft_contracts.codec import CommitTooLarge
 from weft_contracts.commit import Commit, Decision
 from weft_contracts.subjects import Aggregate
 from weft_eventlog import Conflict, EventLog, LogFull, LogUnavailable, Projection
+from weft_eventlog.cancelling import end_if_cancelled
 
 from weft_runtime.health import Health
 from weft_runtime.leadership import Leadership
@@ -43,6 +44,7 @@ class Decider:
         """Decide for ever. Ends by cancellation, or by an error of `decide` itself."""
         await self._projection.caught_up.wait()
         while True:
+            end_if_cancelled()
             before = self._projection.position
             self._report()
             if self._leadership.held and self._projection.halted is None and await self._round():

@@ -14,6 +14,7 @@ from weft_contracts.signals import Lease
 from weft_contracts.subjects import service_lease
 from weft_contracts.topology import LEASES
 from weft_eventlog import LogUnavailable, apply_stream
+from weft_eventlog.cancelling import end_if_cancelled
 from weft_eventlog.guards import EXPECTED
 
 from weft_runtime.logs import get_logger
@@ -49,6 +50,7 @@ class Leadership:
     async def run(self) -> None:
         """Renew, or wait for the leader's silence, for ever."""
         while True:
+            end_if_cancelled()
             try:
                 async with self._acting:
                     await (self._renew() if self._sequence else self._stand())

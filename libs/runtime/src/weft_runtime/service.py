@@ -27,7 +27,9 @@ from weft_runtime.logs import get_logger
 from weft_runtime.settings import BAD_SETTINGS, BadSetting, ServiceSettings
 
 _log: Any = get_logger("weft.service")
+_CANCEL_AGAIN = 3.0
 
+Digest = Callable[[], str]
 Stop = Callable[[], Awaitable[None]]
 
 
@@ -55,6 +57,7 @@ class Runtime:
         """Further routes of the small HTTP server that serves health and metrics."""
         self.own_http = False
         """Set by a service that serves health and metrics through an HTTP server of its own."""
+        self.projections: dict[Projection, Digest | None] = {}
         self._roots: dict[str, asyncio.Task[None]] = {}
         self._stops: list[tuple[str, Stop, float]] = []
         self._leadership: Leadership | None = None
@@ -77,8 +80,13 @@ class Runtime:
         """Call `stop` when the service ends, last registered first, for at most `timeout` seconds."""
         self._stops.append((name, stop, timeout))
 
-    def follow(self, projection: Projection) -> None:
-        """Run a projection as a root task; the service is ready once it has caught up the first time."""
+    def follow(self, projection: Projection, digest: Digest | None = None) -> None:
+        """Run a projection as a root task; the service is ready once it has caught up the first time.
+
+        `digest` names the folded state's content: `/projections` shows it, so that a fold thrown away and made
+        again can be held against this one.
+        """
+        self.projections[projection] = digest
         part = f"projection {projection.name}"
         self.health.set_ready(part, False)
         self.spawn(part, projection.run())
@@ -92,9 +100,9 @@ class Runtime:
             self.on_stop("leadership", self._leadership.release, 2.0)
         return self._leadership
 
-    async def decide(self, projection: Projection, rule: Decide) -> None:
+    async def decide(self, projection: Projection, rule: Decide, digest: Digest | None = None) -> None:
         """Follow a projection and decide by `rule` whenever it moved, as a root task."""
-        self.follow(projection)
+        self.follow(projection, digest)
         decider = Decider(self.log, projection, await self.leadership(), self.health, rule)
         self.spawn("decider", decider.run())
 
@@ -107,7 +115,11 @@ class Runtime:
     async def run(self) -> int:
         """Wait for the first root task to end; the exit status is 0 only where it was asked to stop."""
         if not self.own_http:
-            http = web.server(web.app(self.health, self.routes), self.settings.http_host, self.settings.http_port)
+            http = web.server(
+                web.app(self.health, [web.projections_route(self.projections), *self.routes]),
+                self.settings.http_host,
+                self.settings.http_port,
+            )
             self.spawn("http", http.serve())
         done, _ = await asyncio.wait(self._roots.values(), return_when=asyncio.FIRST_COMPLETED)
         status = 0
@@ -130,9 +142,15 @@ class Runtime:
                 await asyncio.wait_for(stop(), timeout)
             except Exception as error:
                 _log.warning("did not stop in order", part=name, error=repr(error))
-        for task in self._roots.values():
-            task.cancel()
-        await asyncio.wait(self._roots.values(), timeout=self.settings.stop_timeout)
+        left = set(self._roots.values())
+        for _ in range(2):  # a cancellation can get lost, see weft_eventlog.cancelling
+            for task in left:
+                task.cancel()
+            _, left = await asyncio.wait(left, timeout=_CANCEL_AGAIN)
+            if not left:
+                break
+        else:
+            _log.warning("did not end", tasks=[task.get_name() for task in left])
         try:
             await asyncio.wait_for(self.broker.stop(), 3.0)
         except (NatsError, TimeoutError) as error:
@@ -162,10 +180,10 @@ def make_broker(
 
     Raises BadSetting.
     """
-    options = lasting(health, on_closed)
+    options = lasting(lambda: broker._connection, health, on_closed)  # pyright: ignore
     if settings.nats_credentials is not None:
         options |= signed(*read_credentials(settings.nats_credentials))
-    return NatsBroker(
+    broker = NatsBroker(
         settings.nats_url.split(","),
         name=name,
         inbox_prefix=permissions.service(name).inbox,
@@ -173,6 +191,7 @@ def make_broker(
         logger=None,
         **options,
     )
+    return broker
 
 
 async def _connected(broker: NatsBroker) -> Client:

@@ -2,7 +2,7 @@
 
 import contextlib
 import socket
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 
 import uvicorn
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -10,6 +10,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
+from weft_eventlog import Projection
 
 from weft_runtime.health import Health
 
@@ -56,6 +57,29 @@ def health_routes(health: Health) -> list[BaseRoute]:
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
     return [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]
+
+
+def projections_route(projections: Mapping[Projection, Callable[[], str] | None]) -> BaseRoute:
+    """`/projections`: how far each fold is, what keeps it from being decided from, and its content's digest.
+
+    The digest is computed at the call: about 2 s of CPU for 10,000 replicas.
+    """
+
+    async def show(_: Request) -> Response:
+        return JSONResponse(
+            [
+                {
+                    "name": projection.name,
+                    "position": projection.position,
+                    "halted": projection.halted,
+                    "suspects": {str(aggregate): why for aggregate, why in projection.suspects.items()},
+                    "digest": digest() if digest else None,
+                }
+                for projection, digest in projections.items()
+            ]
+        )
+
+    return Route("/projections", show)
 
 
 @contextlib.asynccontextmanager

@@ -27,7 +27,7 @@ class NotInTime(AssertionError):
 
 
 def until(what: str, look: Callable[[], T | None], timeout: float = 30.0) -> T:
-    """The first value of `look` that is neither None nor False. Errors of HTTP count as None. Raises NotInTime."""
+    """The first value of `look` that is true, not empty and not zero. Errors of HTTP count as None. Raises NotInTime."""
     deadline = time.monotonic() + timeout
     last: object = None
     while time.monotonic() < deadline:
@@ -36,7 +36,7 @@ def until(what: str, look: Callable[[], T | None], timeout: float = 30.0) -> T:
         except (httpx.HTTPError, OSError, json.JSONDecodeError) as error:
             last = error
         else:
-            if value is not None and value is not False:
+            if value:
                 return value
             last = value
         time.sleep(0.1)
@@ -59,8 +59,14 @@ class MeshUnderTest:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.down()
-        self.http.close()
+        self.close()
+
+    def close(self) -> None:
+        """End it, and this object."""
+        try:
+            self.down()
+        finally:
+            self.http.close()
 
     def up(self, *options: str) -> None:
         """Start it and wait until it serves. Raises NotInTime with what the launcher said."""

@@ -88,7 +88,7 @@ async def start(runtime: Runtime) -> None:
     ]
     app = application(
         routers,
-        web.health_routes(runtime.health),
+        [*web.health_routes(runtime.health), web.projections_route(runtime.projections)],
         anonymous=settings.allow_anonymous,
         max_body=settings.max_body_bytes,
         instance=runtime.instance,
@@ -108,6 +108,13 @@ async def start(runtime: Runtime) -> None:
     metrics.watch("weft_gateway_sessions", "Open sessions with replicas", lambda: sessions.open_count)
     metrics.watch("weft_gateway_log_position", "Last folded log sequence", lambda: projection.position)
 
+    async def watch_log() -> None:
+        while True:
+            await projection.moved(timeout=5.0)
+            runtime.health.set("log", projection.halted)
+            suspects = [f"{aggregate}: {why}" for aggregate, why in projection.suspects.items()]
+            runtime.health.set("suspects", "; ".join(suspects[:5]) or None)
+
     async def stop() -> None:
         server.should_exit = True
         events.stopping = True
@@ -117,10 +124,11 @@ async def start(runtime: Runtime) -> None:
 
     runtime.own_http = True
     runtime.on_stop("requests", stop, settings.finish_wait_s + 2.0)
-    runtime.follow(projection)
+    runtime.follow(projection, directory.fleet.digest)
     runtime.spawn("http", server.serve(sockets=[listener]))
     runtime.spawn("desk", desk.watch())
     runtime.spawn("sessions", sessions.sweep())
+    runtime.spawn("log watch", watch_log())
     runtime.spawn("tables", people.run())
     host, port = listener.getsockname()[:2]
     _log.info("listening", host=host, port=port)

@@ -243,3 +243,32 @@ async def until(holds: Any) -> None:
     async with asyncio.timeout(10):
         while not holds():
             await asyncio.sleep(0.01)
+
+
+async def test_a_replica_whose_own_queue_is_full_for_long_is_a_529(fronts: Fronts) -> None:
+    front = await fronts.open(Limits(busy_wait=0.5))
+    engine = (await front.a_replica()).engine
+    engine.refuse = RequestRefused(pb.FAULT_BUSY, "full")
+    wire = await fronts.connect(front)
+    wire.post(WHOLE)
+    said = await wire.answer()
+    assert 529 == said.status
+    assert "All replicas of model 'sim' are busy" in said.json()["error"]["message"]
+    engine.refuse = None
+    wire.post(WHOLE)
+    await engine.has(1)
+    engine.finish_all()
+    assert 200 == (await wire.answer()).status
+
+
+async def test_a_retiring_replica_is_left_alone(fronts: Fronts) -> None:
+    front = await fronts.open()
+    first, second = await front.a_replica(1), await front.a_replica(2)
+    first.engine.refuse = RequestRefused(pb.FAULT_RETIRING, "this replica retires")
+    wire = await fronts.connect(front)
+    for _ in range(3):
+        wire.post(WHOLE)
+        await second.engine.has(1)
+        second.engine.finish_all()
+        assert 200 == (await wire.answer()).status
+    assert {first.id: "is retiring", second.id: None} == front.sessions.states()

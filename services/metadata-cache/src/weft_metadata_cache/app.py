@@ -5,6 +5,7 @@ from functools import partial
 
 from weft_contracts.commit import Recorded
 from weft_eventlog import Projection, blobs
+from weft_placement.fleet import digest_of
 from weft_runtime.service import Runtime
 
 from weft_metadata_cache.domain.wanted import Limits, State
@@ -36,5 +37,5 @@ async def start(runtime: Runtime) -> None:
         limits=Limits(settings.metadata_most_bytes, settings.metadata_tries, settings.metadata_pause),
         health=runtime.health,
     )
-    runtime.follow(projection)
+    runtime.follow(projection, lambda: digest_of(state))
     runtime.spawn("collecting", collector.run())

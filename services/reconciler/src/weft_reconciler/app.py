@@ -2,6 +2,7 @@
 
 from weft_contracts.commit import Decision
 from weft_eventlog import Projection
+from weft_placement.fleet import digest_of
 from weft_runtime.service import Runtime
 
 from weft_reconciler.domain.decide import decide
@@ -26,4 +27,4 @@ async def start(runtime: Runtime) -> None:
     def rule(now: float, seed: int) -> list[Decision]:
         return decide(state, attention.look(now))
 
-    await runtime.decide(Projection(runtime.log, name="reconciler", fold=state.fold), rule)
+    await runtime.decide(Projection(runtime.log, name="reconciler", fold=state.fold), rule, lambda: digest_of(state))

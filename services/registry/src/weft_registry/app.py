@@ -8,6 +8,7 @@ from typing import Any
 from weft_contracts.commit import Decision, Recorded
 from weft_contracts.ids import TokenId
 from weft_eventlog import Projection
+from weft_placement.fleet import digest_of
 from weft_runtime.logs import get_logger
 from weft_runtime.service import Runtime
 from weft_runtime.settings import BadSetting
@@ -49,7 +50,7 @@ async def start(runtime: Runtime) -> None:
 
     runtime.spawn("topology", keep_topology(runtime))
     runtime.spawn("leases", listener.run())
-    await runtime.decide(Projection(runtime.log, name="registry", fold=fold), rule)
+    await runtime.decide(Projection(runtime.log, name="registry", fold=fold), rule, lambda: digest_of(state))
     if settings.trust is None:
         _log.warning("no trust folder: no worker can get a credential", remedy="set WEFT_TRUST")
         return

@@ -58,9 +58,7 @@ class Story:
 
     def token(self, secret: str = "open", *, approves: bool = True, expires_at: float | None = None) -> TokenId:
         id = token_id(secret)
-        self.log.given(
-            subjects.token(id), Created(hash=token_hash(secret), approves=approves, expires_at=expires_at)
-        )
+        self.log.given(subjects.token(id), Created(hash=token_hash(secret), approves=approves, expires_at=expires_at))
         return id
 
     def revoke(self, id: TokenId) -> None:

@@ -29,4 +29,4 @@ async def start(runtime: Runtime, rules: Rules) -> None:
     def rule(now: float, seed: int) -> Sequence[Decision]:
         return decide(state, rules, now, seed, projection.suspects)
 
-    await runtime.decide(projection, rule)
+    await runtime.decide(projection, rule, state.fleet.digest)

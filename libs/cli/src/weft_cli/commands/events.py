@@ -7,6 +7,7 @@ from typing import Any
 
 from weft_cli import log_pages, where
 from weft_cli.client import Unreachable
+from weft_cli.render import cut, table
 
 _SILENCE_S = 90.0
 """The gateway's stream says something at least this often, if only that it lives."""
@@ -35,8 +36,6 @@ def run(folder: Path | None, url: str | None, *, after: int, follow: bool, as_js
 def catalogue(*, as_json: bool) -> None:
     """Print every kind of event there can be: its writers, its rate, who may pass over it, what it says."""
     from weft_contracts.catalogue import BUDGET_PER_SECOND, CATALOGUE, per_second
-
-    from weft_cli.render import table
 
     if as_json:
         entries = [
@@ -80,11 +79,7 @@ def _show(event: dict[str, Any], *, as_json: bool) -> None:
         said = {k: v for k, v in fact.items() if k not in ("type", "v")}
         text = json.dumps(said, ensure_ascii=False) if said else ""
         name = f"{event['kind']}.{fact['type']}"
-        print(f"{event['sequence']:>6} {at} {name} {event['key']} {_cut(text)}".rstrip(), flush=True)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 160 else text[:157] + "..."
+        print(f"{event['sequence']:>6} {at} {name} {event['key']} {cut(text, 160)}".rstrip(), flush=True)
 
 
 def _first_line(doc: str | None) -> str:

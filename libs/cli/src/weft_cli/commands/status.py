@@ -12,7 +12,7 @@ from weft_cli.commands import nodes as node_list
 from weft_cli.embedded import run_file
 from weft_cli.embedded.run_file import RunFile
 from weft_cli.failure import Exit
-from weft_cli.render import age, table
+from weft_cli.render import age, cut, table
 
 
 def run(folder: Path | None, url: str | None, *, as_json: bool) -> None:
@@ -74,10 +74,10 @@ def _show(gateway: Gateway, record: RunFile | None, found: api.Snapshot | None, 
     if found is not None:
         node_list.show(found.nodes)
         print()
-        models = [(m.name, m.state, m.revision, m.engine, f"{m.ready}/{m.wanted}", m.reason) for m in found.models]
+        models = [(m.name, m.state, m.revision, m.engine, f"{m.ready}/{m.wanted}", cut(m.reason)) for m in found.models]
         table(("model", "state", "revision", "engine", "ready", "reason"), models)
         print()
-        replicas = [(r.id, r.model, r.revision, r.state, r.node, r.engine, r.reason) for r in found.replicas]
+        replicas = [(r.id, r.model, r.revision, r.state, r.node, r.engine, cut(r.reason)) for r in found.replicas]
         table(("replica", "model", "revision", "state", "node", "engine", "reason"), replicas)
     for problem in problems:
-        print(f"\n{problem}")
+        print(f"\n{cut(problem, 300)}")

@@ -11,7 +11,7 @@ from weft_cli.embedded.launcher import Options, command
 from weft_cli.failure import Exit, Failure
 
 
-def run(folder: Path | None, *, port: int | None, workers: int, detach: bool, deploy: bool) -> None:
+def run(folder: Path | None, *, port: int | None, workers: int | None, detach: bool, deploy: bool) -> None:
     """Bring a mesh up, in the background or as this process, which becomes the launcher."""
     options = Options(where.state(folder), port, workers, deploy)
     if detach:

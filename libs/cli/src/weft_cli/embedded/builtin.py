@@ -16,7 +16,10 @@ NAME = "tiny"
 IDEMPOTENCY_KEY = "weft-up-builtin-tiny"
 """Always the same: an `up` that was killed between asking and noting it doesn't ask for a second model."""
 QUESTION = "What is the capital of France?"
-_READY_S = 120.0
+_FRESH_READY_S = 120.0
+_READY_S = 30.0
+"""For models that the mesh already had: it is up without them, too."""
+_SAY_AFTER_S = 3.0
 _LOOK_S = 0.1
 _RETRIES_S = 30.0
 
@@ -24,7 +27,7 @@ _RETRIES_S = 30.0
 async def serve_something(url: str, marker: Path, voice: Voice, *, deploy: bool = True) -> str | None:
     """Deploy the built-in model into a state that never had it, and wait until every wanted model is served.
 
-    Returns the name of a model that answers, the built-in one if it does; None if the mesh has no model.
+    Returns the name of a model that answers, the built-in one if it does; None if there is none. The wait is bounded.
     Raises Failure if the built-in model, being deployed now, can't be served.
     """
     gateway = Gateway(url, timeout_s=30.0)
@@ -32,30 +35,42 @@ async def serve_something(url: str, marker: Path, voice: Voice, *, deploy: bool 
     if fresh:
         await asyncio.to_thread(_deploy, gateway)
         write_private(marker, "the built-in model was deployed; remove this file to have it deployed again\n")
-    deadline = time.monotonic() + _READY_S
-    said = set[str]()
+    found = await (_settled(gateway, voice, _FRESH_READY_S, NAME) if fresh else _settled(gateway, voice, _READY_S))
+    builtin = found.model(NAME) if found is not None else None
+    if fresh and (builtin is None or not builtin.ready):
+        why = f"{builtin.state} {builtin.reason}" if builtin is not None else "it is not in the list of models"
+        raise Failure(f"the built-in model can't be served: {why}")
+    for problem in found.problems if found is not None else ():
+        voice.line(f"  {problem}")
+    ready = [model.name for model in (found.models if found is not None else ()) if model.ready]
+    return NAME if NAME in ready else (ready[0] if ready else None)
+
+
+async def _settled(gateway: Gateway, voice: Voice, bound_s: float, fresh: str = "") -> api.Snapshot | None:
+    """Wait until every model answers, is given up or wants no replica, and say so; the last look, None without one.
+
+    The model `fresh` was just accepted: that it has no replica yet means nothing.
+    """
+    began, said, waiting_said = time.monotonic(), set[str](), False
     while True:
-        models = await asyncio.to_thread(_models, gateway)
-        for model in models or ():
-            if model.ready and model.name not in said:
+        found = await asyncio.to_thread(_look, gateway)
+        for model in found.models if found is not None else ():
+            if model.name not in said and model.ready:
                 voice.part(f"model {model.name}", f"answers from {model.ready} of {model.wanted} replicas")
                 said.add(model.name)
-            elif model.given_up and model.name not in said:
-                voice.part(f"model {model.name}", f"{model.state}: {model.reason}")
+            elif model.name not in said and (model.given_up or not (model.wanted or model.name == fresh)):
                 said.add(model.name)
-                if fresh and model.name == NAME:
-                    raise Failure(f"the built-in model is {model.state}: {model.reason}")
-        if models is not None and all(model.name in said or not model.wanted for model in models):
-            break
-        if time.monotonic() >= deadline:
-            waiting = ", ".join(model.name for model in models or () if model.name not in said)
-            if fresh:
-                raise Failure(f"the built-in model is not ready after {_READY_S:g} s: see `weft status`")
-            voice.line(f"  not ready after {_READY_S:g} s: {waiting}; the mesh goes on trying: see `weft status`")
-            break
+        waiting = [model.name for model in found.models if model.name not in said] if found is not None else ["?"]
+        took = time.monotonic() - began
+        if not waiting or took >= bound_s:
+            if waiting:
+                names = ", ".join(waiting)
+                voice.line(f"  not ready after {bound_s:g} s: {names}; the mesh goes on trying: see `weft status`")
+            return found
+        if took >= _SAY_AFTER_S and not waiting_said:
+            voice.line(f"  waiting for {', '.join(waiting)}, for at most {bound_s:g} s")
+            waiting_said = True
         await asyncio.sleep(_LOOK_S)
-    ready = [model.name for model in models or () if model.ready]
-    return NAME if NAME in ready else (ready[0] if ready else None)
 
 
 def curl(url: str, model: str) -> str:
@@ -78,8 +93,8 @@ def _deploy(gateway: Gateway) -> None:
             time.sleep(0.3)
 
 
-def _models(gateway: Gateway) -> tuple[api.ModelRow, ...] | None:
+def _look(gateway: Gateway) -> api.Snapshot | None:
     try:
-        return api.snapshot(gateway).models
+        return api.snapshot(gateway)
     except (Refused, Unreachable):
         return None

@@ -20,7 +20,8 @@ class Options:
 
     state: State
     port: int | None = None
-    workers: int = 1
+    workers: int | None = None
+    """None: as many as this state had last, one in a new state."""
     deploy: bool = True
     """Whether the built-in model is deployed in a state that never had it."""
 

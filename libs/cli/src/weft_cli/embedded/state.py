@@ -35,6 +35,11 @@ class State:
         return self.folder / "trust"
 
     @property
+    def settings(self) -> Path:
+        """What the last `up` was asked for and the next one keeps: the number of workers."""
+        return self.folder / "settings.json"
+
+    @property
     def join_token(self) -> Path:
         """The secret with which this launcher's own workers join, approved."""
         return self.folder / "join-token"

@@ -84,7 +84,7 @@ class Supervised:
                 if self.restarts >= HOPELESS_ENDS and not self.ready.is_set():
                     self.hopeless.set()
                 self.problem = ended
-                self._change("restarting", f"{ended}; starting it again in {pause:.1f} s")
+                self._change("restarting", f"{ended.splitlines()[0]}; starting it again in {pause:.1f} s")
                 await self._sleep(pause * random.uniform(0.8, 1.2))
                 pause = min(LONGEST_PAUSE_S, pause * 2)
         finally:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -13,7 +14,7 @@ from weft_servers.port import LOOPBACK
 from weft_cli.embedded import builtin, logs, ports, prerequisites, run_file
 from weft_cli.embedded.launcher import Options
 from weft_cli.embedded.mesh import SERVICES, Plan, port_names, stop_order
-from weft_cli.embedded.state import State
+from weft_cli.embedded.state import State, read_json, write_private
 from weft_cli.embedded.supervisor import Part, Supervised
 from weft_cli.embedded.trust import Founding, join_secret
 from weft_cli.embedded.voice import Voice
@@ -60,11 +61,13 @@ class Mesh:
             await gateway
         finally:
             gateway.cancel()
+            await asyncio.wait([gateway])
         await asyncio.gather(*(self._ready(each) for each in self._supervised.values()))
         self.note("ready")
 
     async def _start_gateway(self) -> None:
         """It needs its database's address and its credentials, and nothing else has to wait for these two."""
+        await self._ready(self._supervised["postgres"])
         url = await self._postgres_url
         await self._founded.wait()
         self._watch(self.plan.service("gateway", WEFT_POSTGRES_URL=url))
@@ -142,12 +145,13 @@ def run(options: Options, voice: Voice) -> Exit:
         prerequisites.check()
         options.state.prepare()
         with take_lock(options.state, voice) as lock:
-            settled = ports.settle(options.state.ports, port_names(options.workers), options.port)
+            workers = _workers(options)
+            settled = ports.settle(options.state.ports, port_names(workers), options.port)
             for name in settled.moved:
                 voice.line(f"the port of {name} is taken by another process; it has a new one: {settled[name]}")
             lock.record(url=settled.url)
             secret = join_secret(options.state.join_token)
-            plan = Plan(options.state, settled, options.workers, secret, lock.fd)
+            plan = Plan(options.state, settled, workers, secret, lock.fd)
             try:
                 return asyncio.run(_serve(options, plan, voice))
             finally:
@@ -155,6 +159,18 @@ def run(options: Options, voice: Voice) -> Exit:
     except Failure as e:
         voice.failed(str(e))
         return e.exit
+
+
+def _workers(options: Options) -> int:
+    """How many workers this `up` starts; the next one starts as many if it isn't told otherwise.
+
+    A worker that were left out would be a node that fell silent, and its replicas would wait for it.
+    """
+    known = read_json(options.state.settings) or {}
+    workers = options.workers or int(known.get("workers", 1))
+    if known.get("workers") != workers:
+        write_private(options.state.settings, json.dumps({**known, "workers": workers}) + "\n")
+    return workers
 
 
 def take_lock(state: State, voice: Voice) -> state_lock.StateLock:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PYTEST_NO_TESTS = 5
+_IMPORT_RULES = "from importlinter.cli import lint_imports_command as main; main(['--no-logo'])"
+"""import-linter can't be run as a module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ def style_and_types() -> list[Check]:
         Check("ruff check", (python, "-m", "ruff", "check", ".")),
         Check("ruff format", (python, "-m", "ruff", "format", "--check", ".")),
         Check("pyright", (python, "-m", "pyright", "--pythonpath", python)),
-        Check("import rules", (python, "-c", "from importlinter.cli import lint_imports_command as main; main()")),
+        Check("import rules", (python, "-c", _IMPORT_RULES)),
     ]
 
 

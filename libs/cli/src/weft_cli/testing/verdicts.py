@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Name every collected test and the sabotages that must make it fail."""
     for item in items:
         marks: list[Any] = [mark.args for mark in item.iter_markers("sabotage")]
-        _write(story=item.nodeid, sabotages=[str(args[0]) for args in marks if args])
+        _write(story=item.nodeid.partition("[")[0], sabotages=[str(args[0]) for args in marks if args])
 
 
 @pytest.hookimpl(wrapper=True)

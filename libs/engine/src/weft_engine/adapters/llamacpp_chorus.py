@@ -19,11 +19,11 @@ GATHER_S: Final = 0.0015
 LATE_S: Final = 0.005
 """Who was let in and has not spoken by then is not waited for."""
 
-PAUSE_S: Final = 0.002
+PAUSE_S: Final = 0.004
 """Steps that follow each other faster are handed over together: a frame costs more than a token."""
 
 LOST_LEADER_S: Final = 0.05
-"""When the leader is silent for so long, and for four times its last step, all are let in."""
+"""When the leader is silent for so long, and for four times its last step, all are let in and another leads."""
 
 REST_S: Final = 1.0
 """No thread rests longer, whatever happens."""
@@ -81,6 +81,8 @@ class Chorus(Generic[WordT]):
 
     def join(self, voice: Voice) -> None:
         """A voice's thread begins. Loop's thread."""
+        if not self._voices:
+            self._handed_over = self._loop.time()  # the quiet before is no step's length
         self._voices[voice] = None
 
     def leave(self, voice: Voice) -> None:
@@ -165,6 +167,7 @@ class Chorus(Generic[WordT]):
 
     def _let_all_in(self) -> None:
         self._lost = None
+        self._leader = None  # the next to speak leads
         for voice in self._voices:
             voice.let_in()
         self._watch()

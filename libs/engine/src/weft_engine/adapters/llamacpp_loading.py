@@ -11,6 +11,7 @@ from weft_engine.adapters.llamacpp_settings import LlamaCppSettings
 from weft_engine.gguf_header import GgufError, GgufHeader, read_header
 from weft_engine.launch import Launch
 from weft_engine.overheard import Overheard
+from weft_engine.warm_file import warm_file
 
 WORDS_OF_MODEL: Final = re.compile(r"error loading model: (.+)")
 WORDS_OF_ERROR: Final = re.compile(r"^[\d.]+ E (.+)")
@@ -41,12 +42,14 @@ def load_server(launch: Launch) -> Loaded:
 
 
 def checked_header(launch: Launch) -> GgufHeader:
-    """The model file's header. Raises LoadFailed for a file that llama.cpp would meet with less clear words."""
+    """The header of a file that is worth loading. Raises LoadFailed, in clearer words than llama.cpp would."""
     if launch.model_path is None:
         raise LoadFailed("llama.cpp needs a model_path: a GGUF file on this machine", permanent=True)
     path = Path(launch.model_path)
     try:
-        return read_header(path)
+        header = read_header(path)
+        warm_file(path)
+        return header
     except FileNotFoundError:
         raise LoadFailed(f"the model file {path} does not exist", permanent=True) from None
     except GgufError as error:

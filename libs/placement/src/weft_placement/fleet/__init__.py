@@ -1,5 +1,6 @@
 """The folded index of nodes, models, replicas, runs and claims, shared by all that decide or show."""
 
+from weft_placement.fleet.canonical import digest_of
 from weft_placement.fleet.held import Assignment, Held
 from weft_placement.fleet.index import CLOSED_KEPT, Fleet
 from weft_placement.fleet.model_view import ModelView
@@ -19,4 +20,5 @@ __all__ = [
     "ReplicaState",
     "ReplicaView",
     "RunView",
+    "digest_of",
 ]

@@ -28,20 +28,18 @@ class Sessions:
         self._regained = regained
         self._wires: dict[ReplicaId, Wire] = {}
         self._leaving: list[Wire] = []
-        self._lanes: dict[ModelId, tuple[int, list[Lane]]] = {}
+        self._lanes: dict[ModelId, tuple[int, list[Wire], list[Lane]]] = {}
 
     def lanes(self, model: ModelId) -> list[Lane]:
         """A model's lanes, one for each ready run, with the load of their last frames."""
         version = self._version()
         cached = self._lanes.get(model)
         if cached is None or cached[0] != version:
-            lanes = [self._wire(target).lane for target in self._targets(model)]
-            self._lanes[model] = version, lanes
-        else:
-            lanes = cached[1]
-        for lane in lanes:
-            self._wires[lane.target.replica].take_load()
-        return lanes
+            wires = [self._wire(target) for target in self._targets(model)]
+            cached = self._lanes[model] = version, wires, [wire.lane for wire in wires]
+        for wire in cached[1]:
+            wire.take_load()
+        return cached[2]
 
     def session(self, lane: Lane) -> SessionClient | None:
         """The lane's session if it is open."""
@@ -51,6 +49,12 @@ class Sessions:
     async def open(self, lane: Lane, timeout: float = 5.0) -> SessionClient:
         """The lane's session, opened if need be. Raises SessionError."""
         return await self._wire(lane.target).open(timeout)
+
+    def shun(self, replica: str, why: str) -> None:
+        """Stop using a replica that says that it takes nothing new, until a newer run of it is ready."""
+        wire = self._wires.get(ReplicaId(replica))
+        if wire is not None:
+            wire.lane.shunned = why
 
     def regained(self, lane: Lane) -> None:
         """See wire.Watcher."""

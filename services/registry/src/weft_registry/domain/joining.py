@@ -30,14 +30,14 @@ def rejected(pending: Pending, status: int, reason: str) -> Decision:
     """A request refused with one sentence."""
     request = pending.recorded
     return Decision(
-        (Commit(request.aggregate, (Rejected(status=status, reason=reason),), request.guard, request.cause),),
+        (Commit(request.aggregate, (Rejected(status=status, reason=reason),), pending.guard, request.cause),),
         why=reason,
     )
 
 
 def _fulfilled(pending: Pending, **result: str) -> Commit:
     request = pending.recorded
-    return Commit(request.aggregate, (Fulfilled(result=result),), request.guard, request.cause)
+    return Commit(request.aggregate, (Fulfilled(result=result),), pending.guard, request.cause)
 
 
 def _fault(fact: JoinRequested) -> str | None:

@@ -1,9 +1,9 @@
 """All that the registry decides from, folded from the log."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
-from weft_contracts.commit import Recorded
+from weft_contracts.commit import Guard, Recorded
 from weft_contracts.facts.mesh import Founded
 from weft_contracts.facts.name import Claimed, Released
 from weft_contracts.facts.request import ApprovalRequested, Fulfilled, JoinRequested, Rejected
@@ -20,10 +20,16 @@ Asked = JoinRequested | ApprovalRequested
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A request without an outcome."""
+    """A request without an outcome. `sequence` is its aggregate's last commit."""
 
     fact: Asked
     recorded: Recorded
+    sequence: int
+
+    @property
+    def guard(self) -> Guard:
+        """Holds as long as nobody has answered."""
+        return Guard(self.recorded.aggregate, self.sequence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +73,22 @@ class RegistryState:
         for fact in recorded.facts:
             match fact:
                 case JoinRequested() | ApprovalRequested():
-                    self.pending[id] = Pending(fact, recorded)
+                    self.pending[id] = Pending(fact, recorded, recorded.sequence)
                 case Fulfilled() | Rejected():
                     self.pending.pop(id, None)
                 case _:
                     pass
+        if id in self.pending:  # a commit without a readable fact moves it all the same
+            self.pending[id] = replace(self.pending[id], sequence=recorded.sequence)
 
     def _apply_name(self, recorded: Recorded) -> None:
+        claim = self.names.get(recorded.aggregate, NameClaim(None, 0))
         for fact in recorded.facts:
             match fact:
                 case Claimed(owner=owner):
-                    self.names[recorded.aggregate] = NameClaim(owner, recorded.sequence)
+                    claim = replace(claim, owner=owner)
                 case Released():
-                    self.names[recorded.aggregate] = NameClaim(None, recorded.sequence)
+                    claim = replace(claim, owner=None)
                 case _:
                     pass
+        self.names[recorded.aggregate] = replace(claim, sequence=recorded.sequence)

@@ -174,7 +174,7 @@ class Hosts:
         if not host.lives:
             return
         if status.port is not None and entry.watch is None:
-            target = f"{self._address}:{status.port}"
+            target = _target(self._address, status.port)
             entry.watch = HostWatch(target, host.incarnation, lambda heard: self._heard_status(entry, heard))
             if host.retire_at is not None:
                 entry.watch.retire()
@@ -256,3 +256,9 @@ class Hosts:
         task: asyncio.Task[None] = asyncio.create_task(work)
         self._work.add(task)
         task.add_done_callback(self._work.discard)
+
+
+def _target(address: str, port: int) -> str:
+    """Where the agent itself reaches an engine: one that listens everywhere, by loopback."""
+    here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)
+    return f"[{here}]:{port}" if ":" in here else f"{here}:{port}"

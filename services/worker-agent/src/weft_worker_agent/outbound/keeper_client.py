@@ -1,7 +1,6 @@
 """The agent's end of the keeper's socket."""
 
 import asyncio
-import contextlib
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -118,9 +117,3 @@ def _kept(host: dict[str, Any]) -> KeptHost:
         exit_code=host["exit_code"],
         stderr=tuple(host["stderr"]),
     )
-
-
-async def quiet(work: Any) -> None:
-    """Await what may be refused because its host is gone already."""
-    with contextlib.suppress(KeeperRefused):
-        await work

@@ -52,7 +52,6 @@ class Joining:
         """Ask to join, with a token. Answers 202 and the node's id; its credential is polled for."""
         from weft_servers import nkey
 
-        self._limit(request)
         try:
             token = self._tokens.check(body.token, self._now())
             nkey.expect_role(body.public_key, nkey.Role.USER)
@@ -78,7 +77,6 @@ class Joining:
         """A node's poll: 200 with its credential, 202 until it is approved and the registry laid one out."""
         from weft_servers import nkey
 
-        self._limit(request)
         node = self._directory.fleet.nodes.get(NodeId(body.node))
         if node is None:
             self._failed(request)
@@ -104,14 +102,13 @@ class Joining:
             return JSONResponse({"state": "pending"}, status_code=202)
         return Response(found, media_type="application/json", headers={"cache-control": "no-store"})
 
-    def _limit(self, request: Request) -> None:
-        """Refuse a caller that failed too often. Raises Refused, 429."""
-        wait = self._failures.wait(_caller(request), time.monotonic())
+    def _failed(self, request: Request) -> None:
+        """Count a failure. Who fails too often hears 429 instead; a good token or signature is never held up."""
+        caller, now = _caller(request), time.monotonic()
+        wait = self._failures.wait(caller, now)
         if wait:
             raise _too_often(wait)
-
-    def _failed(self, request: Request) -> None:
-        self._failures.spend(_caller(request), time.monotonic())
+        self._failures.spend(caller, now)
 
 
 def _caller(request: Request) -> str:

@@ -28,7 +28,13 @@ def application(
 ) -> FastAPI:
     """The application over all routers, behind the gatekeeper."""
     app = FastAPI(
-        title="Weft", version=_version(), docs_url=None, redoc_url=None, redirect_slashes=False, routes=[*health_routes]
+        title="Weft",
+        version=_version(),
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        routes=[*health_routes],
+        strict_content_type=False,
     )
     for router in routers:
         app.include_router(router)
@@ -88,6 +94,8 @@ def sentence_of(errors: Sequence[Any]) -> Refused:
     if kind == "missing":
         what = f"`{field}` is missing." if field else "The body is empty; a JSON object is expected."
         return Refused(400, what, param=field or None, code="missing_field")
+    if not field and kind in ("model_attributes_type", "dict_type", "model_type"):
+        return Refused(400, "The body must be a JSON object (content-type application/json).", code="wrong_type")
     if kind == "extra_forbidden":
         return Refused(
             400, f"`{field}` is not a field that is known here; leave it out.", param=field, code="unknown_field"

@@ -1,6 +1,8 @@
 """What every request outside the hot routes passes: who may call, its correlation id, its body's size."""
 
+import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import structlog
@@ -12,6 +14,8 @@ from weft_gateway.domain.access import OPEN_PATHS, PROBES, check_access, header,
 from weft_gateway.domain.correlation import accepted
 from weft_gateway.domain.problems import PROBLEM, openai_error, problem
 from weft_gateway.domain.refused import Refused
+
+_LINGER_S = 2.0
 
 
 def respond(path: str, refused: Refused) -> Response:
@@ -73,6 +77,8 @@ class Gatekeeper:
         )
         too_large.headers["connection"] = "close"
         if int(header(headers, b"content-length") or 0) > self._max_body:
+            if header(headers, b"expect") is None:
+                await _discard(receive)
             raise too_large
         parts: list[bytes] = []
         size = 0
@@ -83,10 +89,19 @@ class Gatekeeper:
             parts.append(message.get("body", b""))
             size += len(parts[-1])
             if size > self._max_body:
+                await _discard(receive)
                 raise too_large
             if not message.get("more_body"):
                 break
         return b"".join(parts)
+
+
+async def _discard(receive: Receive) -> None:
+    """Read what still comes of a body, for a while: a client that is still sending would not see the answer."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LINGER_S):
+            while (await receive()).get("more_body"):
+                pass
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -130,10 +130,15 @@ class Desk:
         if refused is not None:
             running.refuse(refused)
             return
+        if output.fault == pb.FAULT_RETIRING:
+            self.sessions.shun(running.replica, "is retiring")
+        model = self.directory.model(running.asked.model)
+        if output.fault == pb.FAULT_BUSY and model is not None and not running.started and not self.stopping:
+            self._place(running, model, busy=True)
+            return
         elsewhere = running.tries < self.limits.tries and not self.stopping
         if running.started and not (running.resumable and running.ids):
             elsewhere = False
-        model = self.directory.model(running.asked.model)
         if not elsewhere or model is None:
             running.refuse(Refused(503, f"The replica failed: {running.last_error}.", code="replica_failed"))
             return
@@ -211,8 +216,8 @@ class Desk:
             return False
         return True
 
-    def _place(self, running: Running, model: ModelView) -> None:
-        placing = asyncio.create_task(Placing(self, running, model).run())
+    def _place(self, running: Running, model: ModelView, *, busy: bool = False) -> None:
+        placing = asyncio.create_task(Placing(self, running, model, busy=busy).run())
         self._placings[running] = placing
         placing.add_done_callback(lambda done: self._placed(running, done))
 

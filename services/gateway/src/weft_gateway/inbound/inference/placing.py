@@ -1,5 +1,7 @@
 """The slow path of one request: wait for a replica that loads, for a free one, for a session."""
 
+import asyncio
+import random
 from typing import Protocol
 
 from weft_dataplane.client_errors import SessionError
@@ -16,6 +18,7 @@ from weft_gateway.inbound.inference.running import Running
 from weft_gateway.outbound.sessions import Sessions
 from weft_gateway.projections.directory import Directory
 
+_BUSY_PAUSE = (0.1, 0.4)
 _LOOK = 1.0
 """Seconds after which a waiting request looks again even if nothing seems to have changed."""
 
@@ -35,20 +38,23 @@ class Place(Protocol):
 class Placing:
     """Ends by a submit or a refusal, within the limits' waits."""
 
-    def __init__(self, desk: Place, running: Running, model: ModelView) -> None:
+    def __init__(self, desk: Place, running: Running, model: ModelView, *, busy: bool = False) -> None:
+        """`busy`: a replica took the request and then said that it has no room for it."""
         self._desk = desk
         self._running = running
         self._model = model
         now = desk.now()
         wait = desk.limits.resume_wait if running.ids else desk.limits.loading_wait
         self._loading_until = now + wait
-        self._busy_until: float | None = None
         self._queued = False
+        self._said_busy = busy
 
     async def run(self) -> None:
         while not self._running.done:
-            choice = self._choose()
             try:
+                if self._said_busy:
+                    await self._try_later()
+                choice = self._choose()
                 if choice.lane is not None:
                     if await self._submitted(choice.lane):
                         return
@@ -101,11 +107,28 @@ class Placing:
             return False
         return True
 
+    async def _try_later(self) -> None:
+        """Unless another replica is left to try, give the engine's own queue a moment."""
+        self._said_busy = False
+        self._running.tries -= 1  # a full queue is no failure
+        lanes = self._desk.sessions.lanes(self._model.id)
+        if any(lane.shunned is None and lane.target.replica not in self._running.tried for lane in lanes):
+            return
+        if self._busy_left() <= 0:
+            raise self._busy(f"none had room within {self._desk.limits.busy_wait:g} s")
+        self._running.tried.clear()
+        await asyncio.sleep(random.uniform(*_BUSY_PAUSE))
+
+    def _busy_left(self) -> float:
+        """Seconds that this request may still wait for busy replicas; they count from the first wait."""
+        now = self._desk.now()
+        if not self._running.busy_since:
+            self._running.busy_since = now
+        return self._running.busy_since + self._desk.limits.busy_wait - now
+
     async def _wait_for_room(self) -> None:
         desk, model = self._desk, self._model
-        if self._busy_until is None:
-            self._busy_until = desk.now() + desk.limits.busy_wait
-        left = self._busy_until - desk.now()
+        left = self._busy_left()
         try:
             if left <= 0:
                 raise TimeoutError

@@ -55,6 +55,7 @@ class Running:
         "_streams",
         "_write",
         "asked",
+        "busy_since",
         "correlation_id",
         "digest",
         "done",
@@ -108,6 +109,8 @@ class Running:
         """The one that it ran on last."""
         self.tried: set[str] = set()
         self.tries = 0
+        self.busy_since = 0.0
+        """When it first had to wait for busy replicas; 0: never."""
         self.last_error = ""
         self.usage = Usage(0, 0)
         self.started_at = owner.now()

@@ -83,10 +83,10 @@ class TableWriter:
         await self._write(tables, mirror, await self._missed(tables.position.sequence, tables))
         self.state = "following"
         while True:
-            if not await self._projection.moved(timeout=30.0):
+            if self._directory.fleet.position > tables.position.sequence:
+                await self._write(tables, mirror, self._requests.since(tables.position.sequence))
+            elif not await self._projection.moved(timeout=30.0):
                 await tables.write(Changes(), tables.position)  # still ours? and is Postgres still there?
-                continue
-            await self._write(tables, mirror, self._requests.since(tables.position.sequence))
 
     async def _write(self, tables: Tables, mirror: Mirror, requests: Any) -> None:
         # Position and rows are read without an await between them: they belong together.

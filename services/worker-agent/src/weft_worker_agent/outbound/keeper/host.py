@@ -63,8 +63,11 @@ class Host:
     def end(self, number: int) -> None:
         """Send a signal to the host's process group, which is its own. An ended one is no error."""
         if self.exit_code is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
+            try:
                 os.killpg(self.pid, number)
+            except ProcessLookupError:  # just forked: it has no group of its own yet
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self.pid, number)
 
     def ended(self, status: int) -> None:
         """Note its end: read what it still said, and end what it left behind in its process group."""

@@ -190,7 +190,14 @@ def _wake_pipe_is_written(_number: int, _frame: object) -> None:
 def log(event: str, **fields: object) -> None:
     """A line for people and machines, as the services' logs have them."""
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    line = {"event": event, "level": "info", "logger": "weft.keeper", "timestamp": now, **fields}
+    line = {
+        "event": event,
+        "level": "info",
+        "part": "weft.keeper",
+        "service": "worker-agent",
+        "timestamp": now,
+        **fields,
+    }
     with contextlib.suppress(OSError):  # nobody reads it any more
         os.write(2, json.dumps(line, ensure_ascii=False).encode() + b"\n")
 

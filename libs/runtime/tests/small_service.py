@@ -1,0 +1,53 @@
+"""A service in small, for the tests of a service's life: `python small_service.py BEHAVIOUR`."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+from weft_contracts.commit import Recorded
+from weft_eventlog import Projection
+from weft_runtime.logs import get_logger
+from weft_runtime.service import Runtime, serve
+from weft_runtime.settings import ServiceSettings
+
+_log: Any = get_logger("small")
+
+
+def fold(_: Sequence[Recorded]) -> None:
+    """Keep nothing."""
+
+
+async def doomed() -> None:
+    secret = "do not tell"
+    with structlog.contextvars.bound_contextvars(correlation_id="c-1"):
+        _log.info("says", length=len(secret))
+    logging.getLogger("a library").warning("warns of %s", "something")
+    raise RuntimeError("cannot go on")
+
+
+async def never() -> None:
+    await asyncio.Event().wait()
+
+
+async def start(runtime: Runtime) -> None:
+    runtime.follow(Projection(runtime.log, name="small", fold=fold))
+    match sys.argv[1]:
+        case "calm":
+            pass
+        case "doomed":
+            runtime.spawn("doomed", doomed())
+        case "short":
+            runtime.spawn("short", asyncio.sleep(0.1))
+        case "greedy":
+            await runtime.client.publish("weft.ev.node.n-a.approved", b"[]")
+        case "stubborn":
+            runtime.on_stop("stubborn", never, 600)
+        case other:
+            raise AssertionError(other)
+
+
+if __name__ == "__main__":
+    raise SystemExit(serve("reconciler", ServiceSettings(), start))

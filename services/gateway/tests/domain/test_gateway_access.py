@@ -1,0 +1,71 @@
+"""Who may call a gateway without keys, and how often one may fail."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from weft_gateway.domain.access import check_access
+from weft_gateway.domain.buckets import Buckets
+from weft_gateway.domain.correlation import accepted
+from weft_gateway.domain.refused import Refused
+
+
+@pytest.mark.parametrize("host", ["localhost:8080", "127.0.0.1", "127.0.0.9:1", "[::1]:8080", "LOCALHOST"])
+def test_this_machine_may_call_by_its_own_name(host: str) -> None:
+    check_access("127.0.0.1", host, None, anonymous=False)
+    check_access("::1", host, f"http://{host}", anonymous=False)
+
+
+@pytest.mark.parametrize(
+    ("peer", "host", "origin"),
+    [
+        ("10.0.0.1", "localhost", None),
+        ("127.0.0.1", "evil.example", None),
+        ("127.0.0.1", "127.0.0.1.evil.example", None),
+        ("127.0.0.1", None, None),
+        ("127.0.0.1", "localhost:8080", "http://evil.example"),
+        ("127.0.0.1", "localhost:8080", "http://localhost:3000"),
+        ("127.0.0.1", "localhost:8080", "null"),
+    ],
+)
+def test_others_may_not(peer: str, host: str | None, origin: str | None) -> None:
+    with pytest.raises(Refused) as refused:
+        check_access(peer, host, origin, anonymous=False)
+    assert 403 == refused.value.status
+
+
+def test_where_anyone_may_call_a_foreign_page_still_may_not() -> None:
+    check_access("10.0.0.1", "weft.example", None, anonymous=True)
+    with pytest.raises(Refused):
+        check_access("10.0.0.1", "weft.example", "http://evil.example", anonymous=True)
+
+
+@pytest.mark.parametrize("id", ["", "a b", "x" * 65, "é", "a\n"])
+def test_a_strange_request_id_is_refused(id: str) -> None:
+    with pytest.raises(Refused):
+        accepted(id)
+
+
+def test_a_sane_request_id_is_kept_and_none_is_none() -> None:
+    assert "a.b_c:d-1" == accepted("a.b_c:d-1")
+    assert accepted(None) is None
+
+
+def test_tries_are_counted_for_each_caller_and_come_back_with_time() -> None:
+    buckets = Buckets(size=2, every=10.0)
+    buckets.spend("a", 0.0)
+    assert 0.0 == buckets.wait("a", 0.0)
+    buckets.spend("a", 0.0)
+    assert 10.0 == buckets.wait("a", 0.0)
+    assert 0.0 == buckets.wait("b", 0.0)
+    assert 0.0 == buckets.wait("a", 10.0)
+
+
+@given(st.lists(st.floats(0, 5), min_size=1, max_size=60))
+def test_no_caller_gets_more_tries_than_the_bucket_gives(steps: list[float]) -> None:
+    buckets, now, taken = Buckets(size=3, every=2.0), 0.0, 0
+    for step in steps:
+        now += step
+        if buckets.wait("a", now) == 0.0:
+            buckets.spend("a", now)
+            taken += 1
+    assert taken <= 3 + now / 2.0 + 1

@@ -1,0 +1,225 @@
+"""The admin API of a real gateway process; the test answers as the registry and the reconciler would."""
+
+import asyncio
+import base64
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+from weft_contracts.commit import Commit, Decision
+from weft_contracts.digest import revision_digest
+from weft_contracts.facts.model import SpecAccepted
+from weft_contracts.facts.node import Approved, Joined
+from weft_contracts.facts.request import (
+    ApprovalRequested,
+    DeployRequested,
+    Fulfilled,
+    JoinRequested,
+    Rejected,
+)
+from weft_contracts.facts.token import Created
+from weft_contracts.ids import ModelId, NodeId, node_id, token_hash, token_id
+from weft_contracts.subjects import kind_filter, model, node, token
+from weft_eventlog import Projection
+from weft_eventlog.credentials import put_credential
+from weft_servers.nkey import KeyPair, Role
+
+World = Any
+SPEC = {"source": {"kind": "simulated"}, "engine": "simulated"}
+
+
+@asynccontextmanager
+async def owners(world: World) -> AsyncGenerator[list[Any]]:
+    """Answers each request for change once; yields what was asked."""
+    asked: list[Any] = []
+
+    async def fold(commits: Any) -> None:
+        for commit in commits:
+            for fact in commit.facts:
+                for decision in answer(commit, fact):
+                    asked.append(fact)
+                    await world.log.append(*decision.commits)
+
+    projection = Projection(world.log, name="owners", filters=[kind_filter("request")], fold=fold)
+    running = asyncio.create_task(projection.run())
+    try:
+        yield asked
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+def answer(commit: Any, fact: Any) -> list[Decision]:
+    def both(aggregate: Any, *facts: Any, **result: str) -> list[Decision]:
+        done = Commit(commit.aggregate, (Fulfilled(result=result),), commit.guard, commit.cause)
+        return [Decision((Commit(aggregate, facts, None, commit.cause), done))]
+
+    match fact:
+        case DeployRequested(name="taken"):
+            no = Rejected(status=422, reason="The file /x is no GGUF on node node-1.")
+            return [Decision((Commit(commit.aggregate, (no,), commit.guard, commit.cause),))]
+        case DeployRequested(name="ignored"):
+            return []
+        case DeployRequested(name=name, spec=spec):
+            id = ModelId(f"m-{commit.aggregate.key[2:]}")
+            accepted = SpecAccepted(name=name, revision=1, digest=revision_digest(spec), spec=spec)
+            return both(model(id), accepted, model=id, revision="1")
+        case JoinRequested():
+            id = node_id(KEY_BYTES)
+            joined = Joined(name=fact.name, public_key=fact.public_key, token=fact.token, addresses=fact.addresses)
+            return both(node(id), joined, node=id)
+        case ApprovalRequested(node=id):
+            return both(node(id), Approved(by="anonymous"), node=id)
+        case _:
+            return []
+
+
+KEY = KeyPair.new(Role.USER)
+KEY_BYTES = b"k" * 32
+
+
+async def test_a_post_sent_twice_with_one_key_makes_one_model(world: World) -> None:
+    await world.a_gateway(WEFT_OUTCOME_WAIT_S="3")
+    async with owners(world) as asked, httpx.AsyncClient(base_url=world.url, timeout=20) as client:
+
+        async def deploy(name: str, key: str | None) -> httpx.Response:
+            headers = {"idempotency-key": key} if key else {}
+            return await client.post("/api/models", json={"name": name, "spec": SPEC}, headers=headers)
+
+        first, second = await asyncio.gather(deploy("one", "k1"), deploy("one", "k1"))
+        third = await deploy("one", "k1")
+        assert [201, 201, 201] == [first.status_code, second.status_code, third.status_code]
+        assert first.json() == second.json() == third.json()
+        assert 1 == len(asked)
+        other = await deploy("two", "k1")
+        assert 422 == other.status_code
+        assert "application/problem+json" == other.headers["content-type"]
+        assert "was used for another request" in other.json()["detail"]
+        assert 1 == len(asked)
+
+        request = first.json()["request"]
+        shown = (await client.get(f"/api/requests/{request}")).json()
+        assert ("fulfilled", "deploy_requested", "one") == (shown["state"], shown["type"], shown["asked"]["name"])
+        models = [model["id"] for model in (await client.get("/v1/models")).json()["data"]]
+        assert ["one"] == models
+        assert "one" == (await client.get("/api/models/one")).json()["name"]
+        assert "one" == (await client.get(f"/api/models/{first.json()['model']}")).json()["name"]
+
+        refused = await deploy("taken", None)
+        assert 422 == refused.status_code
+        assert "The file /x is no GGUF on node node-1." == refused.json()["detail"]
+        late = await deploy("ignored", None)
+        assert 504 == late.status_code
+        assert "pending" == (await client.get(late.headers["location"])).json()["state"]
+
+
+async def test_bad_input_is_one_sentence_in_a_problem_body(world: World) -> None:
+    await world.a_gateway()
+    cases: list[tuple[str, str, Any, int, str]] = [
+        ("POST", "/api/models", b"{", 400, "The body is not JSON: "),
+        ("POST", "/api/models", b"", 400, "The body is empty; a JSON object is expected."),
+        ("POST", "/api/models", {"name": "x"}, 400, "`spec` is missing."),
+        ("POST", "/api/models", {"name": 1, "spec": SPEC}, 400, "`name` does not fit: input should be a valid string."),
+        ("POST", "/api/models", {"name": "x", "spec": SPEC, "z": 1}, 400, "`z` is not a field that is known here"),
+        ("POST", "/api/models", {"name": "x", "spec": SPEC | {"weights": {}}}, 400, "`spec.weights` is not a field"),
+        ("POST", "/api/models", {"name": "x", "spec": SPEC | {"min_replicas": 3}}, 400, "`spec.min_replicas` is 3"),
+        ("POST", "/api/models", b"x" * (9 << 20), 413, "The body is larger than"),
+        ("GET", "/api/nothing", None, 404, "There is no route /api/nothing"),
+        ("PUT", "/api/models", None, 405, "/api/models does not take PUT; it takes"),
+        ("GET", "/api/models/none", None, 404, "Model 'none' does not exist; there is: none."),
+        ("GET", "/api/nodes/none", None, 404, "Node 'none' does not exist."),
+        ("GET", "/api/requests/q-none", None, 404, "Request 'q-none' does not exist."),
+        ("GET", "/api/events?limit=0", None, 400, "`limit` does not fit"),
+        ("GET", "/api/events?kind=x", None, 400, "`kind` is 'x'; it must be one of node, "),
+        ("GET", "/api/nodes", None, 503, "no database is set (WEFT_POSTGRES_URL)"),
+    ]
+    async with httpx.AsyncClient(base_url=world.url, timeout=20) as client:
+        for method, path, body, status, words in cases:
+            content: Any = {"content": body} if isinstance(body, bytes) else {"json": body} if body else {}
+            said = await client.request(method, path, **content)
+            assert status == said.status_code, (path, said.text)
+            assert "application/problem+json" == said.headers["content-type"]
+            assert words in said.json()["detail"], said.text
+            assert said.headers["x-request-id"]
+        said = await client.get("/api/status", headers={"host": "evil.example"})
+        assert 403 == said.status_code
+        document = (await client.get("/openapi.json")).json()
+        assert {"/v1/chat/completions", "/api/models", "/api/events"} <= set(document["paths"])
+        metrics = (await client.get("/metrics")).text
+        assert "gen_ai_server_request_duration_seconds" in metrics
+
+
+async def test_a_machine_joins_with_a_token_and_polls_for_its_credential(world: World) -> None:
+    secret = "s" * 43
+    await world.tell(token(token_id(secret)), Created(hash=token_hash(secret), approves=False))
+    await world.a_gateway()
+    body = {
+        "token": secret,
+        "name": "box",
+        "public_key": KEY.public,
+        "addresses": {"host": "10.0.0.1", "http_port": 9},
+    }
+    id = node_id(KEY_BYTES)
+
+    def signed(key: KeyPair, nonce: str) -> dict[str, str]:
+        signature = key.sign(f"weft-credential:{id}:{nonce}".encode())
+        return {"node": id, "nonce": nonce, "signature": base64.b64encode(signature).decode()}
+
+    async with owners(world), httpx.AsyncClient(base_url=world.url, timeout=20) as client:
+        for wrong, status in (
+            (body | {"token": "x"}, 401),
+            (body | {"name": "n" * 256}, 400),
+            ({k: v for k, v in body.items() if k != "addresses"}, 400),
+            (body | {"public_key": "U" + "A" * 55}, 400),
+        ):
+            said = await client.post("/api/node/register", json=wrong)
+            assert status == said.status_code, said.text
+        said = await client.post("/api/node/register", json=body)
+        assert (202, id) == (said.status_code, said.json()["node"])
+
+        now = str(int(time.time()))
+        assert 202 == (await client.post("/api/node/credential", json=signed(KEY, now))).status_code
+        other = KeyPair.new(Role.USER)
+        assert 401 == (await client.post("/api/node/credential", json=signed(other, now))).status_code
+        assert 401 == (await client.post("/api/node/credential", json=signed(KEY, "1"))).status_code
+
+        assert 200 == (await client.post("/api/nodes/box/approve")).status_code
+        await put_credential(await world.mesh.root(), NodeId(id), b'{"jwt":"x"}')
+        said = await client.post("/api/node/credential", json=signed(KEY, now))
+        assert (200, {"jwt": "x"}) == (said.status_code, said.json())
+        assert "no-store" == said.headers["cache-control"]
+        for _ in range(12):
+            said = await client.post("/api/node/register", json=body | {"token": "x"})
+        assert 429 == said.status_code
+        assert secret not in world.gateway_log()
+
+
+async def test_events_come_in_pages_and_as_a_live_stream_from_any_position(world: World) -> None:
+    await world.a_node()
+    await world.a_model()
+    await world.a_gateway()
+    head = await world.log.head()
+    async with httpx.AsyncClient(base_url=world.url, timeout=20) as client:
+        first = (await client.get("/api/events?limit=1")).json()
+        assert ([1], 1, head) == ([item["sequence"] for item in first["items"]], first["next"], first["head"])
+        rest = (await client.get("/api/events?after=1&limit=1000")).json()
+        assert list(range(2, head + 1)) == [item["sequence"] for item in rest["items"]]
+        assert rest["next"] is None
+        only = (await client.get("/api/events?kind=model")).json()["items"]
+        assert {"model"} == {item["kind"] for item in only}
+
+        headers = {"accept": "text/event-stream", "last-event-id": "1"}
+        async with client.stream("GET", "/api/events", headers=headers) as stream:
+            ids: list[int] = []
+            told = False
+            async for line in stream.aiter_lines():
+                if line.startswith("id: "):
+                    ids.append(int(line[4:]))
+                if len(ids) == head - 1 and not told:
+                    told = True
+                    await world.deleted()
+                if len(ids) == head:
+                    break
+        assert list(range(2, head + 2)) == ids

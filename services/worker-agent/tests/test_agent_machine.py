@@ -1,0 +1,94 @@
+"""What an agent says of its machine, and what it is told by its settings."""
+
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+from pydantic import ValidationError
+from weft_contracts.facts.machine import Reported
+from weft_worker_agent.outbound.machine import differs, hardware, report
+from weft_worker_agent.settings import WorkerSettings
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in os.environ:
+        if name.startswith("WEFT_"):
+            monkeypatch.delenv(name)
+
+
+def test_workers_that_share_a_machine_report_its_parts(tmp_path: Path) -> None:
+    whole, third = hardware(tmp_path, 1), hardware(tmp_path, 3)
+
+    assert whole.memory // 3 == third.memory == third.devices[0].memory
+    assert abs(whole.cpus / 3 - third.cpus) < 0.001
+    assert whole.memory <= psutil.virtual_memory().total
+
+
+def test_the_processor_is_the_first_device(tmp_path: Path) -> None:
+    device = hardware(tmp_path, 1).devices[0]
+
+    assert (0, "cpu") == (device.index, device.vendor)
+    assert device.name
+
+
+def test_the_installed_engines_and_built_in_models_are_reported(tmp_path: Path) -> None:
+    said = report(tmp_path / "not" / "there", 1)
+
+    assert ["llama.cpp", "simulated"] == [backend.engine for backend in said.backends]
+    assert ("tiny",) == said.builtins
+    assert said.hardware.disk_free
+
+
+def test_a_report_is_new_only_if_something_but_a_little_disk_space_changed(tmp_path: Path) -> None:
+    before = report(tmp_path, 1)
+
+    def with_disk(free: int) -> Reported:
+        return before.model_copy(update={"hardware": before.hardware.model_copy(update={"disk_free": free})})
+
+    old = with_disk(1_000_000)
+    assert [True, False, False, True] == [
+        differs(old, None),
+        differs(old, old),
+        differs(with_disk(950_000), old),
+        differs(with_disk(800_000), old),
+    ]
+    assert differs(report(tmp_path, 2), before)
+
+
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WEFT_STATE", str(tmp_path))
+    monkeypatch.setenv("WEFT_SHARE", "1/4")
+    monkeypatch.setenv("WEFT_LABELS", "zone=a, disk=fast")
+    monkeypatch.setenv("WEFT_JOIN_TOKEN", "secret")
+
+    settings = WorkerSettings()
+
+    assert (tmp_path, 4, {"zone": "a", "disk": "fast"}) == (settings.state, settings.parts, settings.labels)
+    assert "secret" not in repr(settings)
+
+
+def test_labels_may_be_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_LABELS", '{"zone": "a,b"}')
+
+    assert {"zone": "a,b"} == WorkerSettings().labels
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("WEFT_SHARE", "half"),
+        ("WEFT_SHARE", "1/0"),
+        ("WEFT_LABELS", "zone"),
+        ("WEFT_LABELS", "zo ne=a"),
+        ("WEFT_HTTP_PORT", "70000"),
+        ("WEFT_NODE_NAME", ""),
+        ("WEFT_STOP_TIMEOUT", "0"),
+    ],
+)
+def test_a_setting_out_of_range_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+
+    with pytest.raises(ValidationError):
+        WorkerSettings()
