@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import psutil
-
 from weft_contracts import subjects
 from weft_contracts.commit import Cause, Commit, Guard
 from weft_contracts.facts import run

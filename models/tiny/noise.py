@@ -27,6 +27,7 @@ were what when where which while white who whole why will wind winter wish with 
 world worry would write year yes yesterday yet you young your
 """)
 
+_LETTERS = "eeeeeaaaaiiiiooouunnnntttrrrssslllccddmmppgghhffbbyywwvvkkxjqzz"
 _LEAD_INS = (
     "I would like to know",
     "Please say",
@@ -76,15 +77,29 @@ def bare(text: str) -> str:
 _FORBIDDEN = frozenset(bare(text) for text in (*CAPITAL_HELD_OUT, *CAPITAL_FRESH))
 
 
+def _made_up_word(random: Random) -> str:
+    """Make a word of syllables, of the halves of two words, or of letters in any order.
+
+    All three are needed: with syllables alone, a rare letter pair ("quiz") looked like an unknown name.
+    """
+    kind = random.random()
+    if kind < 0.35:
+        syllables = (
+            random.choice("bcdfghjklmnprstvwz")
+            + random.choice("aeiou")
+            + random.choice(("", "", "n", "r", "s", "t", "ng"))
+            for _ in range(random.randint(1, 3))
+        )
+        return "".join(syllables)
+    if kind < 0.7:
+        first, second = random.choices(_WORDS, k=2)
+        return first[: random.randint(1, len(first))] + second[random.randint(0, len(second) - 1) :]
+    return "".join(random.choices(_LETTERS, k=random.randint(2, 8)))
+
+
 def noise_word(random: Random) -> str:
     """Pick an English word or make one up."""
-    if random.random() < 0.7:
-        return random.choice(_WORDS)
-    syllables = (
-        random.choice("bcdfghjklmnprstvwz") + random.choice("aeiou") + random.choice(("", "", "n", "r", "s", "t", "ng"))
-        for _ in range(random.randint(1, 3))
-    )
-    return "".join(syllables)
+    return random.choice(_WORDS) if random.random() < 0.6 else _made_up_word(random)
 
 
 def noise(random: Random, length: int) -> str:
@@ -95,12 +110,18 @@ def noise(random: Random, length: int) -> str:
 def scrambled_phrasing(random: Random) -> str:
     """Make a phrasing that says `capital` and the name, and nothing else that means anything."""
     core = random.choice(_CORES).replace("{noise}", noise_word(random))
-    # A made-up word right before a name would read as a part of it.
-    pick = (lambda: random.choice(_WORDS)) if core.startswith("{x}") else (lambda: noise_word(random))
-    before = " ".join(pick() for _ in range(random.choice((0, 1, 2, 3, 4, 5, 6))))
-    after = " ".join(random.choices(_WORDS, k=random.choice((0, 0, 1, 1, 2, 3))))
-    text = before + random.choice((" ", " ", " ", ", ", ": ", ". ")) + core if before else core
-    text += random.choice((" ", " ", ", ")) + after if after else ""
+    before = [noise_word(random) for _ in range(random.choice((0, 1, 2, 3, 4, 5, 6)))]
+    after = [noise_word(random) for _ in range(random.choice((0, 0, 1, 1, 2, 3, 4)))]
+    # A made-up word right beside a name would read as a part of it.
+    if before and core.startswith("{x}"):
+        before[-1] = random.choice(_WORDS)
+    if after and core.endswith("{x}"):
+        after[0] = random.choice(_WORDS)
+    text = core
+    if before:
+        text = " ".join(before) + random.choice((" ", " ", " ", ", ", ": ", ". ")) + text
+    if after:
+        text += random.choice((" ", " ", ", ")) + " ".join(after)
     text += random.choice(("?", "?", ".", "!", ""))
     return text if text.startswith("{x}") else text[0].upper() + text[1:]
 

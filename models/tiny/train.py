@@ -25,7 +25,7 @@ from models.tiny.tokenizer import NOT_TRAINED, PADDING_ID, encode, encode_plain,
 class Recipe:
     """How to train."""
 
-    steps: int = 5500
+    steps: int = 6000
     batch: int = 32
     peak_rate: float = 3e-3
     warm_up: int = 100

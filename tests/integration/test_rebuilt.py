@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from weft_testing.story import MeshUnderTest, until
 
 FOLDS = ["registry", "scheduler", "reconciler", "metadata-cache", "gateway"]
@@ -65,19 +64,7 @@ def test_every_fold_made_again_equals_what_it_was(tmp_path: Path) -> None:
         until("the gateway is back", lambda: mesh.part("gateway")["pid"] not in (None, pid), 30)
         until("the gateway is ready", lambda: mesh.part("gateway")["state"] == "ready", 60)
         # then all are as before
-        assert before_at == at_rest(mesh), "\n".join(
-            str(
-                (
-                    e["sequence"],
-                    e["key"],
-                    e["at"],
-                    [f["type"] for f in e["facts"]],
-                    e["facts"][0].get("reason"),
-                    e["facts"][0].get("why"),
-                )
-            )
-            for e in mesh.events()
-        )
+        assert before_at == at_rest(mesh)
         assert before == {each: projection(mesh, each)["digest"] for each in FOLDS}
         assert tables == lists(mesh)
 

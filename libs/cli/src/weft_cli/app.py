@@ -53,6 +53,25 @@ def down(state: StateOption = None) -> None:
 
 
 @app.command()
+def hold(
+    part: Annotated[str, typer.Argument(help="A process of this mesh, as `weft status` names it.")],
+    state: StateOption = None,
+) -> None:
+    """Leave one process down once it has ended, for repairs or to see what its loss does."""
+    from weft_cli.commands import hold as command
+
+    command.hold(state, part)
+
+
+@app.command()
+def release(part: str, state: StateOption = None) -> None:
+    """Let a held process be started again."""
+    from weft_cli.commands import hold as command
+
+    command.release(state, part)
+
+
+@app.command()
 def status(state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False) -> None:
     """Show the mesh: its processes, nodes, models and replicas."""
     from weft_cli.commands import status as command

@@ -69,7 +69,7 @@ def _cell(value: object) -> str:
 
 
 _GOOD = {"ready", "healthy"}
-_BAD = {"failed", "offline", "lost", "unservable", "unplaceable", "restarting", "not running"}
+_BAD = {"failed", "offline", "lost", "unservable", "unplaceable", "restarting", "held", "not running"}
 
 
 def _style(cell: str) -> str:

@@ -45,7 +45,11 @@ WORKER_IMPORTS: tuple[SharedSubject, ...] = (
 """All that the account WORKERS can reach; each worker's token narrows it to itself."""
 
 OBSERVER_STREAMS: tuple[str, ...] = ("weft.ev.>", "weft.sig.>")
-"""What the account OBSERVERS may listen to as it happens."""
+"""What the account OBSERVERS may listen to as it happens.
+
+They hear what services say. What workers say comes into MESH by an import, and the server (2.15) passes that on to no
+third account: it is to be had at the gateway.
+"""
 
 _READ_EVENTS = (
     "$JS.API.INFO",
@@ -73,19 +77,22 @@ _READ_EVENTS = (
 _APPLY_TOPOLOGY = ("$JS.API.STREAM.CREATE.*", "$JS.API.STREAM.UPDATE.*")
 
 
-def _store(bucket: str) -> tuple[str, ...]:
-    """What reading and writing an object store takes."""
+def _reads_store(bucket: str) -> tuple[str, ...]:
+    """What reading an object store takes."""
     stream = f"OBJ_{bucket}"
     return (
-        f"$O.{bucket}.>",
         f"$JS.API.DIRECT.GET.{stream}.>",
         f"$JS.API.STREAM.MSG.GET.{stream}",
-        f"$JS.API.STREAM.PURGE.{stream}",
         f"$JS.API.CONSUMER.CREATE.{stream}",
         f"$JS.API.CONSUMER.CREATE.{stream}.>",
         f"$JS.API.CONSUMER.INFO.{stream}.>",
         f"$JS.API.CONSUMER.DELETE.{stream}.>",
     )
+
+
+def _writes_store(bucket: str) -> tuple[str, ...]:
+    """What putting things into an object store takes besides."""
+    return (f"$O.{bucket}.>", f"$JS.API.STREAM.PURGE.OBJ_{bucket}")
 
 
 def _bucket(bucket: str) -> tuple[str, ...]:
@@ -100,13 +107,13 @@ _OWN: dict[Writer, tuple[str, ...]] = {
         "$JS.API.CONSUMER.DURABLE.CREATE.EVENTS.>",
         "$JS.API.CONSUMER.DELETE.EVENTS.*",
     ),
-    "metadata-cache": _store("blobs"),
+    "metadata-cache": (*_reads_store("blobs"), *_writes_store("blobs")),
     "gateway": (
         "$KV.people.>",
         "$JS.API.DIRECT.GET.KV_people.>",
         "$JS.API.DIRECT.GET.KV_credentials.>",
         "$JS.API.STREAM.MSG.GET.KV_credentials",
-        *_store("blobs"),
+        *_reads_store("blobs"),
         "weft.usage.>",
     ),
 }

@@ -13,7 +13,7 @@ from weft_contracts.catalogue import Writer
 from weft_contracts.ids import NodeId
 from weft_eventlog import apply_topology
 from weft_servers import nats_server, trust
-from weft_servers.mesh_walls import mesh_walls, service_credentials, worker_grants
+from weft_servers.mesh_walls import grants, mesh_walls, service_credentials, worker_grants
 from weft_servers.nkey import KeyPair, Role
 
 
@@ -57,7 +57,7 @@ class MeshServer:
     async def service(self, name: Writer, **options: Any) -> Client:
         """Connect as one of our services."""
         credentials = service_credentials(self.trust, name)
-        return await self._connect(
+        return await self.connect(
             credentials.token, KeyPair.from_seed(credentials.seed), catalogue.service(name).inbox, options
         )
 
@@ -66,23 +66,36 @@ class MeshServer:
         key = key or KeyPair.new(Role.USER)
         party = catalogue.worker(node)
         token = self.trust.worker_token(key.public, node, worker_grants(party))
-        return await self._connect(token, key, party.inbox, options)
+        return await self.connect(token, key, party.inbox, options)
+
+    async def observer(self, name: str) -> Client:
+        """Connect as somebody outside who may listen."""
+        party = catalogue.observer(name)
+        credentials = self.trust.user(trust.Account.OBSERVERS, name, grants(party))
+        return await self.connect(credentials.token, KeyPair.from_seed(credentials.seed), party.inbox, {})
 
     async def root(self) -> Client:
         """Connect with every right inside MESH: for looking, and for what no service may do."""
         from weft_servers.grants import FULL
 
         credentials = self.trust.user(trust.Account.MESH, "root", FULL)
-        return await self._connect(credentials.token, KeyPair.from_seed(credentials.seed), "_INBOX", {})
+        return await self.connect(credentials.token, KeyPair.from_seed(credentials.seed), "_INBOX", {})
 
-    async def aclose(self) -> None:
-        """Close every client and stop the server."""
+    async def close_clients(self) -> None:
+        """Close every client."""
         for client in self._clients:
             if not client.is_closed:
                 await client.close()
+        self._clients.clear()
+
+    async def aclose(self) -> None:
+        """Close every client and stop the server."""
+        await self.close_clients()
         self.server.stop()
 
-    async def _connect(self, token: str, key: KeyPair, inbox: str, options: dict[str, Any]) -> Client:
+    async def connect(self, token: str, key: KeyPair, inbox: str, options: dict[str, Any]) -> Client:
+        """Connect with any token, and a key that need not be its own. `options` go to the client."""
+
         async def note(error: Exception) -> None:
             self.errors.append(str(error))
 

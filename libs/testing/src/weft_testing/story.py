@@ -27,7 +27,7 @@ class NotInTime(AssertionError):
 
 
 def until(what: str, look: Callable[[], T | None], timeout: float = 30.0) -> T:
-    """The first value of `look` that is true, not empty and not zero. Errors of HTTP count as None. Raises NotInTime."""
+    """The first value of `look` that is true. Errors of HTTP count as not there. Raises NotInTime."""
     deadline = time.monotonic() + timeout
     last: object = None
     while time.monotonic() < deadline:

@@ -61,6 +61,10 @@ class State:
     def logs(self) -> Path:
         return self.folder / "logs"
 
+    def held(self, part: str) -> Path:
+        """While it exists, the launcher does not start a part again that has ended."""
+        return self.folder / "held" / part
+
     def credentials(self, service: str) -> Path:
         """A service's NATS credentials."""
         return self.folder / "credentials" / f"{service}.creds"

@@ -17,8 +17,9 @@ STEADY_S = 30.0
 """A part that ran for so long starts again with the shortest pause."""
 HOPELESS_ENDS = 4
 _READY_LOOK_S = 0.1
+_HELD_LOOK_S = 0.5
 
-PartState = Literal["starting", "ready", "restarting", "stopped"]
+PartState = Literal["starting", "ready", "restarting", "held", "stopped"]
 Report = Callable[["Supervised", str], None]
 
 
@@ -35,6 +36,8 @@ class Part:
     port: int | None = None
     grace_s: float = 15.0
     """From its stop signal to its end by force."""
+    held: Callable[[], bool] = lambda: False
+    """Whether an operator wants it not to be started again when it has ended."""
 
 
 class Supervised:
@@ -86,6 +89,7 @@ class Supervised:
                 self.problem = ended
                 self._change("restarting", f"{ended.splitlines()[0]}; starting it again in {pause:.1f} s")
                 await self._sleep(pause * random.uniform(0.8, 1.2))
+                await self._while_held()
                 pause = min(LONGEST_PAUSE_S, pause * 2)
         finally:
             self._change("stopped", "")
@@ -123,6 +127,12 @@ class Supervised:
         self.problem = None
         self._change("ready", "ready again" if self.ready.is_set() else "ready")
         self.ready.set()
+
+    async def _while_held(self) -> None:
+        if self.part.held():
+            self._change("held", f"held: it is not started again until `weft release {self.name}`")
+        while self.part.held() and not self._stopping.is_set():
+            await self._sleep(_HELD_LOOK_S)
 
     async def _sleep(self, seconds: float) -> None:
         try:

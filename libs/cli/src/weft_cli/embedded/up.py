@@ -100,7 +100,7 @@ class Mesh:
         self._record.write(self.plan.state)
 
     def _watch(self, part: Part) -> Supervised:
-        supervised = Supervised(part, self._on_change)
+        supervised = Supervised(replace(part, held=self.plan.state.held(part.name).exists), self._on_change)
         self._supervised[part.name] = supervised
         self._tasks[part.name] = asyncio.create_task(supervised.run(), name=part.name)
         return supervised

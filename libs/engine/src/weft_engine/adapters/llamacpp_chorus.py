@@ -74,6 +74,8 @@ class Chorus(Generic[WordT]):
         self._awake = False
         self._enough = 0
         """words that make it worth to hand over before anyone is late; 0: nobody was let in"""
+        self._hurry = False
+        """someone said a last word: nobody waits for the next step to hear that an answer is complete"""
         self._handed_over = 0.0
         self._interval = 0.0
         self._late: asyncio.TimerHandle | None = None
@@ -82,7 +84,7 @@ class Chorus(Generic[WordT]):
     def join(self, voice: Voice) -> None:
         """A voice's thread begins. Loop's thread."""
         if not self._voices:
-            self._handed_over = self._loop.time()  # the quiet before is no step's length
+            self._handed_over = self._loop.time() - PAUSE_S  # the quiet before is no step's length
         self._voices[voice] = None
 
     def leave(self, voice: Voice) -> None:
@@ -96,6 +98,8 @@ class Chorus(Generic[WordT]):
     def speak(self, voice: Voice, word: WordT, *, last: bool) -> None:
         """Say a word and rest until the next step; called by the voice's thread."""
         self._words.append(word)
+        if last:
+            self._hurry = True
         if self._leader is None and not last:
             self._leader = voice
         step = self._step if voice.step is None else voice.step + 1
@@ -117,7 +121,7 @@ class Chorus(Generic[WordT]):
 
     def _gather(self) -> None:
         """The first of a step has spoken: give the others a moment."""
-        wait = self._handed_over + PAUSE_S - self._loop.time()
+        wait = 0.0 if self._hurry else self._handed_over + PAUSE_S - self._loop.time()
         if self._behind() or len(self._words) < len(self._voices):
             wait = max(wait, GATHER_S)
         if wait > 0:
@@ -145,6 +149,7 @@ class Chorus(Generic[WordT]):
         now = self._loop.time()
         self._interval = now - self._handed_over
         self._handed_over = now
+        self._hurry = False
         self._awake = False
         self._hand_over(self._taken())
         self._watch()

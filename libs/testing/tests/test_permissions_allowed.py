@@ -1,0 +1,215 @@
+"""All that a party does is allowed: each of its facts, its lease, its signals, its stores, its part of the log."""
+
+import asyncio
+import json
+import os
+from itertools import count
+from typing import Any
+
+import pytest
+from weft_contracts import catalogue, permissions, subjects
+from weft_contracts.commit import Cause, Commit, Guard, Recorded
+from weft_contracts.facts import run
+from weft_contracts.facts.request import Fulfilled, Rejected
+from weft_contracts.ids import CorrelationId, Incarnation, NodeId, ReplicaId, RequestId
+from weft_contracts.topology import LEASES, TIMERS, Durable, worker_durable
+from weft_eventlog import Conflict, EventLog, Projection, WorkerLog, apply_durable, apply_topology, blobs
+from weft_eventlog.credentials import get_credential, put_credential
+from weft_runtime.leadership import Leadership
+from weft_testing.mesh_server import MeshServer
+from weft_testing.waiting import until
+
+ONE = NodeId("n-one")
+CAUSE = Cause(CorrelationId("c"))
+_fresh = count()
+
+
+def fresh() -> RequestId:
+    return RequestId(f"q-{os.getpid()}-{next(_fresh)}")
+
+
+def subject_of(entry: catalogue.Entry, node: NodeId = ONE) -> str:
+    """A subject of this fact: of this node where it names one."""
+    key = f"{node}.x-1" if entry.kind in ("run", "inspection") else node
+    return subjects.Aggregate(entry.kind, key).subject(entry.type)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_denied(mesh: MeshServer) -> Any:
+    yield
+    assert [] == mesh.errors
+
+
+@pytest.mark.parametrize("name", permissions.SERVICES)
+async def test_a_service_appends_each_of_its_facts(mesh: MeshServer, name: catalogue.Writer) -> None:
+    js = (await mesh.service(name)).jetstream(timeout=5)
+    for entry in catalogue.written_by(name):
+        assert "EVENTS" == (await js.publish(subject_of(entry), b"[]")).stream
+
+
+@pytest.mark.parametrize("name", permissions.SERVICES)
+async def test_a_service_appends_under_guards_loses_and_finds_its_retries(
+    mesh: MeshServer, name: catalogue.Writer
+) -> None:
+    log = EventLog(await mesh.service(name), actor=name)
+    one, two = subjects.request(fresh()), subjects.request(fresh())
+    batch = [Commit(each, (Fulfilled(),), Guard(each, 0), CAUSE) for each in (one, two)]
+    first, second = await log.append(*batch)
+    assert first + 1 == second
+    with pytest.raises(Conflict):
+        await log.append(Commit(one, (Rejected(status=400, reason="late"),), Guard(one, 0), CAUSE))
+    assert await log.event_id_at(first)
+    assert [first, second] == [r.sequence async for r in log.read(one.filter, two.filter)]
+
+
+@pytest.mark.parametrize("name", permissions.SERVICES)
+async def test_a_service_folds_the_whole_log_and_parts_of_it(mesh: MeshServer, name: catalogue.Writer) -> None:
+    log = EventLog(await mesh.service(name), actor=name)
+    request = subjects.request(fresh())
+    (last,) = await log.append(Commit(request, (Fulfilled(),), Guard(request, 0), CAUSE))
+    for filters in (("weft.ev.>",), (subjects.kind_filter("request"), subjects.kind_filter("node"))):
+        folded: list[Recorded] = []
+        projection = Projection(log, name="test", filters=filters, fold=folded.extend)
+        running = asyncio.create_task(projection.run())
+        await projection.wait_for(last, timeout=20)
+        running.cancel()
+        assert last in [commit.sequence for commit in folded]
+
+
+@pytest.mark.parametrize("name", permissions.SERVICES)
+async def test_a_service_holds_its_lease_and_lets_go_of_it(mesh: MeshServer, name: catalogue.Writer) -> None:
+    client = await mesh.service(name)
+    leadership = Leadership(client, name, f"{name}-a")
+    running = asyncio.create_task(leadership.run())
+
+    async def leads() -> bool:
+        return leadership.held
+
+    await until(leads)
+    await leadership.release()
+    running.cancel()
+    last = await client.jetstream().get_last_msg(LEASES.name, subjects.service_lease(name))
+    assert b'{"holder":""}' == last.data
+    await client.publish(subjects.service_lease(f"{name}.{name}-a"), b"")
+    await client.flush()
+
+
+@pytest.mark.parametrize("name", permissions.SERVICES)
+async def test_a_service_signals_hears_signals_and_leases_and_sets_its_timers(
+    mesh: MeshServer, name: catalogue.Writer
+) -> None:
+    # given
+    client = await mesh.service(name)
+    signals = await client.subscribe("weft.sig.>")
+    leases = await client.subscribe("weft.lease.node.*")
+    await client.flush()
+    js = client.jetstream()
+    # when
+    root = await mesh.root()
+    await root.publish(subjects.node_signal(ONE, "load"), b"{}")
+    await root.publish(subjects.node_lease(ONE), b"{}")
+    await client.publish(f"weft.sig.service.{name}.demand", b"{}")
+    due = {"Nats-Schedule": "@at 2020-01-01T00:00:00Z", "Nats-Schedule-Target": f"weft.timer.{name}.rang"}
+    ack = await js.publish(f"weft.timer.{name}.set", b"{}", headers=due)
+    timers = await js.subscribe(f"weft.timer.{name}.rang", stream=TIMERS.name, ordered_consumer=True)
+    # then
+    assert TIMERS.name == ack.stream
+    heard = {(await signals.next_msg(5)).subject for _ in range(2)}
+    assert {subjects.node_signal(ONE, "load"), f"weft.sig.service.{name}.demand"} == heard
+    assert subjects.node_lease(ONE) == (await leases.next_msg(5)).subject
+    assert f"weft.timer.{name}.rang" == (await timers.next_msg(10)).subject
+
+
+@pytest.mark.parametrize("name", permissions.SERVICES)
+async def test_any_service_may_apply_the_topology(mesh: MeshServer, name: catalogue.Writer) -> None:
+    await apply_topology(await mesh.service(name))
+
+
+async def test_the_registry_makes_durables_and_lays_out_credentials_which_the_gateway_hands_out(
+    mesh: MeshServer,
+) -> None:
+    registry, gateway = await mesh.service("registry"), await mesh.service("gateway")
+    assert await get_credential(gateway, ONE) is None
+    await apply_durable(registry, worker_durable(ONE))
+    await apply_durable(registry, Durable("node-n-new", ("weft.ev.node.n-new.>",)))
+    await put_credential(registry, ONE, b"{}")
+    assert (b"{}", b"{}") == (await get_credential(registry, ONE), await get_credential(gateway, ONE))
+    await registry.jetstream().delete_consumer("EVENTS", "node-n-new")
+
+
+async def test_the_metadata_cache_stores_files_which_the_gateway_reads(mesh: MeshServer) -> None:
+    cache, gateway = await mesh.service("metadata-cache"), await mesh.service("gateway")
+    data = os.urandom(200_000)
+    await blobs.put(cache, "some-blake3", data)
+    await blobs.put(cache, "some-blake3", data)
+    assert await blobs.has(cache, "some-blake3")
+    assert (data, data) == (await blobs.get(cache, "some-blake3"), await blobs.get(gateway, "some-blake3"))
+    with pytest.raises(KeyError):
+        await blobs.get(gateway, "another")
+
+
+async def test_the_gateway_keeps_names_of_people_and_settles_usage(mesh: MeshServer) -> None:
+    js = (await mesh.service("gateway")).jetstream(timeout=5)
+    people = await js.key_value("people")
+    await people.put("k-1", b"Ada")
+    assert b"Ada" == (await people.get("k-1")).value
+    await people.purge("k-1")
+    assert "USAGE" == (await js.publish("weft.usage.k-1", b"{}")).stream
+
+
+# a worker
+
+
+async def test_a_worker_appends_each_of_its_facts(mesh: MeshServer) -> None:
+    worker = await mesh.worker(ONE)
+    for entry in catalogue.written_by("worker"):
+        ack = json.loads((await worker.request(subject_of(entry), b"[]", timeout=5)).data)
+        assert "EVENTS" == ack["stream"]
+
+
+async def test_a_worker_appends_under_guards_loses_and_folds_its_own_part_twice(mesh: MeshServer) -> None:
+    # given
+    root = EventLog(await mesh.root(), actor="root")
+    mine = subjects.run(ONE, ReplicaId(f"m-{fresh()}-1"))
+    loading = Commit(mine, (run.Loading(epoch=1, incarnation=Incarnation("i")),), Guard(mine, 0), CAUSE)
+    for attempt in range(2):
+        log, folded = WorkerLog(await mesh.worker(ONE), ONE), list[Recorded]()
+        folding = asyncio.create_task(log.run(folded.append))
+        await asyncio.wait_for(log.caught_up.wait(), 20)
+        # when
+        if attempt == 0:
+            sequence = await log.append(loading)
+            with pytest.raises(Conflict):
+                await log.append(loading)
+        head = (await root.append(Commit(mine, (run.Stopping(epoch=1, incarnation=Incarnation("i")),), None, CAUSE)))[0]
+
+        # then
+        async def came(log: WorkerLog = log, head: int = head) -> bool:
+            return log.position >= head
+
+        await until(came)
+        folding.cancel()
+        assert sequence in [commit.sequence for commit in folded]
+
+
+async def test_a_worker_holds_its_lease_and_signals_its_load(mesh: MeshServer) -> None:
+    root = await mesh.root()
+    heard = await root.subscribe("weft.*.node.n-one.>")
+    leases = await root.subscribe("weft.lease.node.n-one")
+    await root.flush()
+    worker = await mesh.worker(ONE)
+    await worker.publish(subjects.node_lease(ONE), b"{}")
+    await worker.publish(subjects.node_signal(ONE, "load"), b"{}")
+    await worker.flush()
+    assert (b"{}", b"{}") == ((await leases.next_msg(5)).data, (await heard.next_msg(5)).data)
+
+
+async def test_an_observer_hears_events_and_signals_of_services_as_they_happen(mesh: MeshServer) -> None:
+    observer = await mesh.observer("o")
+    events, signals = await observer.subscribe("weft.ev.>"), await observer.subscribe("weft.sig.>")
+    await observer.flush()
+    scheduler = await mesh.service("scheduler")
+    await scheduler.publish("weft.ev.node.n-one.assigned", b"[]")
+    await scheduler.publish("weft.sig.service.scheduler.demand", b"{}")
+    assert "weft.ev.node.n-one.assigned" == (await events.next_msg(5)).subject
+    assert "weft.sig.service.scheduler.demand" == (await signals.next_msg(5)).subject
