@@ -214,7 +214,7 @@ def main() -> int:
     import sys
 
     try:
-        app(standalone_mode=True)
+        app(prog_name="weft", standalone_mode=True)
     except Failure as e:
         print(f"weft: {e}", file=sys.stderr)
         return int(e.exit)
