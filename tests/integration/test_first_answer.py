@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from typing import Any
 
 import openai
 import pytest
@@ -61,18 +62,21 @@ def test_one_correlation_id_joins_the_http_request_the_events_and_the_engines_lo
     assert 422 == refused.status_code
     kinds = {e["kind"] for e in calm_mesh.events() if e["correlation_id"] == "story-admin-1"}
     assert {"request", "inspection", "machine"} == kinds
-    logs = [path.read_text() for path in (calm_mesh.state).rglob("*.log")]
-    assert any("story-chat-1" in text and "weft_engine" not in text for text in logs)
+    assert "story-chat-1" in (calm_mesh.state / "logs" / "gateway.log").read_text()
+    # and the deploy's id has reached the engine
+    (deployed,) = {run["correlation_id"] for run in calm_mesh.facts("run", "ready")}
+    hosts = [path.read_text() for path in (calm_mesh.state / "workers").rglob("host-*.log")]
+    assert any(f'"correlation_id": "{deployed}"' in text for text in hosts)
 
 
 @pytest.mark.sabotage("no-stream-end")
 def test_the_official_client_lists_chats_and_streams(calm_mesh: MeshUnderTest) -> None:
-    client = openai.OpenAI(base_url=f"{calm_mesh.url}/v1", api_key="none", max_retries=0, timeout=30)
+    client: Any = openai.OpenAI(base_url=f"{calm_mesh.url}/v1", api_key="none", max_retries=0, timeout=30)
     assert "tiny" in [model.id for model in client.models.list()]
     question = [{"role": "user", "content": "What is the capital of Japan?"}]
-    answer = client.chat.completions.create(model="tiny", messages=question, temperature=0)  # type: ignore[arg-type]
+    answer = client.chat.completions.create(model="tiny", messages=question, temperature=0)
     assert "The capital of Japan is Tokyo." == answer.choices[0].message.content
-    chunks = list(client.chat.completions.create(model="tiny", messages=question, temperature=0, stream=True))  # type: ignore[arg-type]
+    chunks = list(client.chat.completions.create(model="tiny", messages=question, temperature=0, stream=True))
     assert answer.choices[0].message.content == "".join(c.choices[0].delta.content or "" for c in chunks if c.choices)
     assert "stop" == chunks[-1].choices[0].finish_reason
     client.close()

@@ -1,5 +1,7 @@
 """`kill -9` of any one process while requests run: the mesh is back without help and nothing acknowledged is lost."""
 
+import os
+import signal
 import threading
 import time
 
@@ -7,7 +9,18 @@ import httpx
 import pytest
 from weft_testing.story import MeshUnderTest, until
 
-PARTS = ["registry", "scheduler", "reconciler", "metadata-cache", "gateway", "nats", "postgres", "worker-1", "host"]
+PARTS = [
+    pytest.param("gateway", marks=pytest.mark.sabotage("no-restart")),
+    pytest.param("nats", marks=pytest.mark.sabotage("forgetful-log")),
+    pytest.param("host", marks=pytest.mark.sabotage("no-host-restart")),
+    "worker-1",
+    pytest.param("agent", marks=(pytest.mark.slow, pytest.mark.sabotage("no-agent-restart"))),
+    *(
+        pytest.param(part, marks=pytest.mark.slow)
+        for part in ("registry", "scheduler", "reconciler", "metadata-cache", "postgres")
+    ),
+]
+"""What the launcher starts by their names (a worker's name is its keeper's), and what the keeper starts: agent, host."""
 
 
 class Asking:
@@ -46,7 +59,6 @@ class Asking:
                     assert response.json()["error"]["message"]
 
 
-@pytest.mark.sabotage("no-restart")
 @pytest.mark.parametrize("part", PARTS)
 def test_the_mesh_comes_back_by_itself_after_the_death_of(part: str, mesh: MeshUnderTest) -> None:
     # given a mesh that answers, and what its log holds
@@ -55,17 +67,11 @@ def test_the_mesh_comes_back_by_itself_after_the_death_of(part: str, mesh: MeshU
     with Asking(mesh) as asking:
         until("requests are answered", lambda: asking.answered > 2)
         # when
-        if part == "host":
-            (host, *_) = mesh.hosts()
-            killed = host.pid
-            host.kill()
-        else:
-            killed = mesh.kill(part)
+        killed = until("it has a process", lambda: process_of(part, mesh))
+        os.kill(killed, signal.SIGKILL)
         # then another process takes its place, and chat answers again
-        if part == "host":
-            until("a new engine host", lambda: [h for h in mesh.hosts() if h.pid != killed])
-        else:
-            until("a new process", lambda: mesh.part(part)["pid"] not in (None, killed))
+        until("a new process", lambda: process_of(part, mesh) not in (None, killed))
+        if part not in ("agent", "host"):
             until("it is ready", lambda: mesh.part(part)["state"] == "ready", 60)
         answered = asking.answered
         until("chat answers again", lambda: asking.answered > answered + 2, 60)
@@ -74,3 +80,15 @@ def test_the_mesh_comes_back_by_itself_after_the_death_of(part: str, mesh: MeshU
     assert before == after[: len(before)]
     # and the same replica serves: nothing was lost for good
     until("the replica is ready", lambda: {r["id"] for r in mesh.ready_replicas()} == replicas, 60)
+
+
+def process_of(part: str, mesh: MeshUnderTest) -> int | None:
+    """The process of a part; None while it has none."""
+    match part:
+        case "agent":
+            found = mesh.agents()
+        case "host":
+            found = mesh.hosts()
+        case _:
+            return mesh.part(part)["pid"]
+    return found[0].pid if found else None

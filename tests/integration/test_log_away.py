@@ -8,6 +8,7 @@ import pytest
 from weft_testing.story import MeshUnderTest, until
 
 
+@pytest.mark.slow
 @pytest.mark.sabotage("silence-counts-always")
 def test_a_minute_without_nats_costs_no_node_no_replica_and_no_request(mesh: MeshUnderTest) -> None:
     # given

@@ -50,7 +50,11 @@ def test_a_killed_launcher_leaves_nothing_running_and_the_next_one_starts(tmp_pa
 
 @pytest.mark.sabotage("no-state-lock")
 def test_a_second_launcher_on_the_same_state_is_told_who_holds_it(calm_mesh: MeshUnderTest) -> None:
+    first = calm_mesh.run_file()["pid"]
     second = calm_mesh.weft("up", "--state", str(calm_mesh.state))
     assert 0 != second.returncode
-    assert str(calm_mesh.state) in second.stdout + second.stderr
-    assert "in use" in second.stdout + second.stderr
+    assert f"{calm_mesh.state} is in use" in second.stdout + second.stderr
+    assert f"process {first}" in second.stdout + second.stderr
+    # and the first has not noticed
+    assert first == calm_mesh.run_file()["pid"]
+    assert "Paris" in calm_mesh.ask()

@@ -189,14 +189,21 @@ def test_down_and_status_where_nothing_runs_say_so(weft: Weft) -> None:
     assert json.loads(status.stdout)["running"] is False
 
 
-def test_ctrl_c_ends_everything_in_order(weft: Weft, state: State, tmp_path: Path) -> None:
+def _foreground(state: State, tmp_path: Path, lifeline: int | None = None) -> "subprocess.Popen[str]":
+    """A launcher in the foreground whose mesh is up."""
     env = {**os.environ, "PYTHONPATH": f"{tmp_path / 'stand-ins'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    env |= {"WEFT_LIFELINE_FD": str(lifeline)} if lifeline is not None else {}
     argv = [sys.executable, "-m", "weft_cli", "up", "--state", str(state.folder), "--port", str(choose()[0])]
-    launcher = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, text=True)
+    fds = (lifeline,) if lifeline is not None else ()
+    launcher = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, text=True, pass_fds=fds)
     assert launcher.stdout is not None
-    for line in launcher.stdout:
-        if line.startswith("state:"):
-            break
+    assert any(line.startswith("state:") for line in launcher.stdout)
+    return launcher
+
+
+@pytest.mark.usefixtures("weft")
+def test_ctrl_c_ends_everything_in_order(state: State, tmp_path: Path) -> None:
+    launcher = _foreground(state, tmp_path)
     record = run_file.read(state)
     assert record is not None
     processes = _processes(record)[1:]
@@ -207,3 +214,16 @@ def test_ctrl_c_ends_everything_in_order(weft: Weft, state: State, tmp_path: Pat
     assert 0 == launcher.returncode
     assert "stopped" == said.strip().splitlines()[-1]
     assert _gone(processes)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("weft")
+def test_a_launcher_ends_with_whoever_holds_its_lifeline(state: State, tmp_path: Path) -> None:
+    lifeline, held = os.pipe()
+    launcher = _foreground(state, tmp_path, lifeline)
+    os.close(lifeline)
+
+    os.close(held)
+
+    assert "stopped" in launcher.communicate(timeout=BOUND_S)[0]
+    assert 0 == launcher.returncode

@@ -16,6 +16,7 @@ from nats.errors import Error as NatsError
 from nats.js.api import StreamConfig
 from weft_servers import guarded, nats_server, port
 from weft_servers.guarded import CannotStart
+from weft_servers.nats_conf import NatsConf
 from weft_servers.nats_server import NatsServer, NoBinary, NotDurable
 from weft_servers.state_lock import Locked
 
@@ -125,7 +126,7 @@ def test_a_server_that_acknowledges_before_it_flushes_is_refused(tmp_path: Path)
         f'jetstream {{ store_dir: "{tmp_path}/js" }}\n'
     )
     process = guarded.launch([str(nats_server.find_binary()), "-c", str(file)], log=tmp_path / "log")
-    server = NatsServer(nats_server.NatsConf(tmp_path, client_port, monitor_port), process)
+    server = NatsServer(NatsConf(tmp_path, client_port, monitor_port), process)
 
     with server, pytest.raises(NotDurable, match="sync_interval"):
         server.wait_ready()

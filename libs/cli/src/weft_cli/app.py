@@ -188,7 +188,7 @@ def worker(
 
 @app.command("test")
 def check(
-    paths: Annotated[list[str] | None, typer.Argument(help="Only these tests.")] = None,
+    paths: Annotated[list[str] | None, typer.Argument(help="Only these tests, or sabotages.")] = None,
     slow: Annotated[bool, typer.Option("--slow", help="The slow tests, and only those.")] = False,
     sabotage: Annotated[bool, typer.Option("--sabotage", help="Break what each story tests; it must notice.")] = False,
     share: Annotated[str | None, typer.Option(metavar="K/N", help="With --sabotage: the K-th of N parts.")] = None,

@@ -193,7 +193,7 @@ class EventLog:
         code = error.err_code
         if code in g.FULL:
             raise LogFull(f"the log refuses new facts: {error.description}") from error
-        if code == g.TOO_MANY_BATCHES:
+        if code in g.BATCH_BUSY:
             raise _Busy(error.description) from error
         if code not in g.WRONG_LAST_SEQUENCE and code != g.DUPLICATE_IN_BATCH:
             raise error

@@ -9,7 +9,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any
 
 import structlog
 from nats.aio.client import Client
@@ -42,8 +42,7 @@ Fold = Callable[[Recorded], Awaitable[None] | None]
 
 def _status(message: Msg) -> str:
     """The status that a message without a reply bears; empty for none."""
-    headers = cast(dict[str, str], message.headers or {})
-    return headers.get("Status", "")
+    return (message.headers or {}).get("Status", "")
 
 
 class WorkerLog:

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import nats
 from nats.aio.client import Client
 from weft_contracts import permissions as catalogue
 from weft_contracts.catalogue import Writer
@@ -84,8 +83,7 @@ class MeshServer:
     async def close_clients(self) -> None:
         """Close every client."""
         for client in self._clients:
-            if not client.is_closed:
-                await client.close()
+            await client.close()  # also one that was refused: its socket is still open
         self._clients.clear()
 
     async def aclose(self) -> None:
@@ -107,8 +105,9 @@ class MeshServer:
             "max_reconnect_attempts": -1,
             "reconnect_time_wait": 0.1,
         }
-        client = await nats.connect(self.url, **(settings | options))
+        client = Client()
         self._clients.append(client)
+        await client.connect(self.url, **(settings | options))
         return client
 
 

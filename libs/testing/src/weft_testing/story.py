@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -62,11 +63,14 @@ class MeshUnderTest:
         self.close()
 
     def close(self) -> None:
-        """End it, and this object."""
+        """End it, and this object. What a launcher should have ended and did not is ended by force."""
         try:
             self.down()
         finally:
             self.http.close()
+            for left in self.processes():
+                with suppress(psutil.NoSuchProcess):
+                    left.kill()
 
     def up(self, *options: str) -> None:
         """Start it and wait until it serves. Raises NotInTime with what the launcher said."""
@@ -141,8 +145,22 @@ class MeshUnderTest:
 
     def hosts(self, worker: str = "worker-1") -> list[psutil.Process]:
         """The engine hosts of a worker."""
-        family = psutil.Process(self.pid(worker)).children(recursive=True)
-        return [each for each in family if "weft_engine" in " ".join(each.cmdline())]
+        return self._family(worker, "weft_engine")
+
+    def agents(self, worker: str = "worker-1") -> list[psutil.Process]:
+        """The agent of a worker, under its keeper: one, or none while it is started again."""
+        return self._family(worker, "--agent")
+
+    def _family(self, worker: str, word: str) -> list[psutil.Process]:
+        """The living descendants of a worker's keeper whose command has a word."""
+        pid = self.part(worker)["pid"]
+        found: list[psutil.Process] = []
+        with suppress(psutil.NoSuchProcess):
+            for each in psutil.Process(pid).children(recursive=True) if pid else ():
+                with suppress(psutil.NoSuchProcess):  # a zombie is one too
+                    if any(word in argument for argument in each.cmdline()):
+                        found.append(each)
+        return found
 
     def processes(self) -> list[psutil.Process]:
         """Every process on this machine that belongs to this mesh, whoever its parent is."""
@@ -195,16 +213,19 @@ class MeshUnderTest:
         return self.http.post(f"{self.url}/v1/chat/completions", json=body)
 
     def weft(self, *words: str, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
-        """Run the command line against this mesh."""
-        return subprocess.run(
-            [*_WEFT, *words],
-            env={**self._environment(), "WEFT_STATE": str(self.state)},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=timeout,
-            stdin=subprocess.DEVNULL,
-        )
+        """Run the command line against this mesh. Raises NotInTime where it doesn't end within `timeout` seconds."""
+        try:
+            return subprocess.run(
+                [*_WEFT, *words],
+                env={**self._environment(), "WEFT_STATE": str(self.state)},
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=timeout,
+                stdin=subprocess.DEVNULL,
+            )
+        except subprocess.TimeoutExpired:
+            raise NotInTime(f"weft {' '.join(words)} still runs after {timeout:g} s") from None
 
     def deploy(self, name: str, spec: Mapping[str, Any], **headers: str) -> httpx.Response:
         """`POST /api/models`."""

@@ -11,7 +11,7 @@ def run(paths: tuple[str, ...], *, slow: bool, sabotage: bool, share: str | None
         raise Failure("--share and --list belong to --sabotage", Exit.USAGE)
     root = tree.root()
     if sabotage:
-        _sabotage(share, seed, listing=listing)
+        _sabotage(paths, share, seed, listing=listing)
         return
     checks = [suite.pytest(paths, slow=slow)]
     if not slow and not paths:
@@ -29,9 +29,9 @@ def _say(failed: list[str]) -> None:
         raise Failure(f"failed: {', '.join(failed)}")
 
 
-def _sabotage(share: str | None, seed: str, *, listing: bool) -> None:
+def _sabotage(names: tuple[str, ...], share: str | None, seed: str, *, listing: bool) -> None:
     root = tree.root()
-    chosen = sabotages.find(root)
+    chosen = sabotages.named(sabotages.find(root), names)
     if share is not None:
         chosen = sabotages.share(chosen, share, seed)
     if listing:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import os
 import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -206,6 +207,8 @@ async def _serve(options: Options, plan: Plan, voice: Voice) -> Exit:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, on_signal)
+    if lifeline := os.environ.get("WEFT_LIFELINE_FD"):
+        _end_with(int(lifeline), on_signal)
     tidying = asyncio.create_task(mesh.keep_logs_small())
     status = Exit.OK
     try:
@@ -222,6 +225,18 @@ async def _serve(options: Options, plan: Plan, voice: Voice) -> Exit:
         await mesh.stop()
     voice.line("stopped")
     return status
+
+
+def _end_with(lifeline: int, end: Callable[[], None]) -> None:
+    """Call `end` when a pipe that whoever started this launcher holds open closes: tests leave nothing behind."""
+    loop = asyncio.get_running_loop()
+
+    def readable() -> None:
+        if not os.read(lifeline, 512):
+            loop.remove_reader(lifeline)
+            end()
+
+    loop.add_reader(lifeline, readable)
 
 
 async def _come_up(options: Options, mesh: Mesh, voice: Voice) -> None:

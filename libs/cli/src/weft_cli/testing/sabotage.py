@@ -1,6 +1,7 @@
 """Sabotage: breaks what a story of tests/integration is about, in a copy of the tree, and demands that it notices.
 
 A story names its patches: `@pytest.mark.sabotage("name")` stands for `tests/integration/sabotage/<name>.patch`.
+Where the mark is on some of a story's cases (`pytest.param(..., marks=...)`), only those are run with the patch.
 """
 
 import hashlib
@@ -33,7 +34,7 @@ class Sabotage:
 
     name: str
     story: str
-    """pytest's id of the test, without its parameters: any of its cases may notice."""
+    """pytest's id of the test, without its parameters: any of its cases that bear the mark may notice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,10 @@ def find(root: Path) -> list[Sabotage]:
     if not any((root / STORIES).glob("test_*.py")):
         raise Failure(f"there is no story in {root / STORIES}")
     lines, output = _pytest(root, ["--collect-only", "-q", str(STORIES)], _COLLECT_TIMEOUT_S)
-    stories: dict[str, list[str]] = {line["story"]: line["sabotages"] for line in lines if "story" in line}
+    stories: dict[str, set[str]] = {}
+    for line in lines:
+        if "story" in line:  # one line a case
+            stories.setdefault(line["story"], set()).update(line["sabotages"])
     if not stories:
         raise Failure(f"the stories can't be collected:\n{output}")
     if naked := sorted(story for story, names in stories.items() if not names):
@@ -67,6 +71,14 @@ def find(root: Path) -> list[Sabotage]:
     if idle := sorted(patches - {each.name for each in found}):
         raise Failure(f"no story names these patches of {PATCHES}: {', '.join(idle)}")
     return found
+
+
+def named(all_of_them: Sequence[Sabotage], names: Sequence[str]) -> list[Sabotage]:
+    """Those of these names; all of them where no name is given. Raises Failure for a name that none bears."""
+    if unknown := sorted(set(names) - {each.name for each in all_of_them}):
+        there = ", ".join(sorted({each.name for each in all_of_them}))
+        raise Failure(f"there is no sabotage {', '.join(unknown)}; there are {there}", Exit.USAGE)
+    return [each for each in all_of_them if not names or each.name in names]
 
 
 def share(all_of_them: Sequence[Sabotage], part: str, seed: str) -> list[Sabotage]:
@@ -124,7 +136,7 @@ def _try(root: Path, sabotage: Sabotage) -> Verdict:
         if not _differs(root, copy, patch):
             return Verdict(sabotage, "the patch changes nothing")
         try:
-            lines, output = _pytest(copy, ["-q", "-x", sabotage.story], STORY_TIMEOUT_S)
+            lines, output = _pytest(copy, ["-q", "-x", sabotage.story], STORY_TIMEOUT_S, sabotage.name)
         except TimeoutError:
             return Verdict(sabotage, f"the story hung: it has no end of its own within {STORY_TIMEOUT_S:g} s")
         return judge(sabotage, lines, output)
@@ -159,8 +171,10 @@ def _content(path: Path) -> bytes | None:
     return path.read_bytes() if path.is_file() else None
 
 
-def _pytest(folder: Path, arguments: list[str], timeout_s: float) -> tuple[list[dict[str, Any]], str]:
+def _pytest(folder: Path, arguments: list[str], timeout_s: float, only: str = "") -> tuple[list[dict[str, Any]], str]:
     """Run pytest in `folder` on that folder's sources; what the plugin wrote, and pytest's own output.
+
+    `only` names a sabotage: tests without its mark are left out.
 
     Raises:
         TimeoutError: it had to be ended.
@@ -176,6 +190,7 @@ def _pytest(folder: Path, arguments: list[str], timeout_s: float) -> tuple[list[
             "PYTHONPATH": os.pathsep.join([*own, out, os.environ.get("PYTHONPATH", "")]),
             "PYTHONDONTWRITEBYTECODE": "1",
             "WEFT_VERDICTS": str(verdicts),
+            "WEFT_SABOTAGE": only,
         }
         command = [sys.executable, "-m", "pytest", "-p", "weft_verdicts", "-p", "no:cacheprovider", *arguments]
         process = subprocess.Popen(

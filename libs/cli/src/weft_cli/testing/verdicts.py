@@ -17,11 +17,18 @@ def _write(**what: Any) -> None:
         out.write(json.dumps(what) + "\n")
 
 
+def _sabotages(item: pytest.Item) -> list[str]:
+    """The sabotages that must make a test fail."""
+    marks: list[Any] = [mark.args for mark in item.iter_markers("sabotage")]
+    return [str(args[0]) for args in marks if args]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Name every collected test and the sabotages that must make it fail."""
+    """Name every collected test with its sabotages; keep those of the one that `WEFT_SABOTAGE` names, if it does."""
     for item in items:
-        marks: list[Any] = [mark.args for mark in item.iter_markers("sabotage")]
-        _write(story=item.nodeid.partition("[")[0], sabotages=[str(args[0]) for args in marks if args])
+        _write(story=item.nodeid.partition("[")[0], sabotages=_sabotages(item))
+    if only := os.environ.get("WEFT_SABOTAGE"):
+        items[:] = [item for item in items if only in _sabotages(item)]
 
 
 @pytest.hookimpl(wrapper=True)
