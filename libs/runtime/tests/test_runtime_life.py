@@ -26,8 +26,9 @@ Run = Callable[..., AbstractAsyncContextManager[ServiceProcess]]
 @pytest.fixture
 def run(mesh_server: MeshServer, tmp_path: Path) -> Run:
     def run(behaviour: str, *, pass_fds: tuple[int, ...] = (), **settings: str) -> Any:
-        settings = mesh_settings(mesh_server, "reconciler") | settings
-        return running([SMALL, behaviour], tmp_path, pass_fds=pass_fds, **settings)
+        return running(
+            [SMALL, behaviour], tmp_path, mesh_settings(mesh_server, "reconciler") | settings, pass_fds=pass_fds
+        )
 
     return run
 
@@ -110,7 +111,7 @@ async def test_a_stop_that_takes_too_long_is_cut_short(run: Run) -> None:
 
 async def test_without_nats_it_says_so_waits_and_can_be_stopped(tmp_path: Path) -> None:
     (port,) = choose(1)
-    async with running([SMALL, "calm"], tmp_path, WEFT_NATS_URL=f"nats://127.0.0.1:{port}") as service:
+    async with running([SMALL, "calm"], tmp_path, {"WEFT_NATS_URL": f"nats://127.0.0.1:{port}"}) as service:
         await said(service, "trouble with NATS")
         await asyncio.sleep(1.0)  # several tries
         assert 0 == await service.terminate()

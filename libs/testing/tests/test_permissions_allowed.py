@@ -172,6 +172,7 @@ async def test_a_worker_appends_under_guards_loses_and_folds_its_own_part_twice(
     root = EventLog(await mesh.root(), actor="root")
     mine = subjects.run(ONE, ReplicaId(f"m-{fresh()}-1"))
     loading = Commit(mine, (run.Loading(epoch=1, incarnation=Incarnation("i")),), Guard(mine, 0), CAUSE)
+    sequence = 0
     for attempt in range(2):
         log, folded = WorkerLog(await mesh.worker(ONE), ONE), list[Recorded]()
         folding = asyncio.create_task(log.run(folded.append))

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,14 +44,12 @@ class Mesh:
 
     def registry(self, **settings: str) -> AbstractAsyncContextManager[ServiceProcess]:
         """A registry that makes itself a token from the secret `x`."""
-        own = {
+        own: dict[str, str] = {
             "WEFT_TRUST": str(self.folder / "trust"),
             "WEFT_BOOTSTRAP_TOKEN_ID": token_id("x"),
             "WEFT_BOOTSTRAP_TOKEN_HASH": token_hash("x"),
         }
-        return running(
-            ["-m", "weft_registry"], self.folder, **(mesh_settings(self.server, "registry") | own | settings)
-        )
+        return running(["-m", "weft_registry"], self.folder, mesh_settings(self.server, "registry") | own | settings)
 
     async def ask(self, fact: Fact) -> Fact:
         """Append a request and wait for its outcome."""
@@ -88,10 +86,10 @@ class Mesh:
         await until(probe)
 
     async def credential(self, node: NodeId) -> dict[str, Any]:
-        return json.loads(await until(lambda: get_credential(self.root, node)))
+        return json.loads(await until(lambda: get_credential(self.root, node)) or b"")
 
     @asynccontextmanager
-    async def working(self, key: KeyPair) -> AsyncIterator[Client]:
+    async def working(self, key: KeyPair) -> AsyncGenerator[Client]:
         """A worker that connects by the credential that lies ready for it, and holds its lease."""
         node = node_id_of(key.public)
         credential = await self.credential(node)
@@ -226,7 +224,7 @@ async def test_after_a_restart_of_nats_topology_and_leases_are_back_and_nobody_i
 
 async def test_settings_that_do_not_fit_together_end_it_with_one_sentence(tmp_path: Path) -> None:
     settings = {"WEFT_OFFLINE_AFTER": "3", "WEFT_UNHEALTHY_AFTER": "4"}
-    async with running(["-m", "weft_registry"], tmp_path, **settings) as registry:
+    async with running(["-m", "weft_registry"], tmp_path, settings) as registry:
         assert 2 == await registry.ended()
         assert "settings: WEFT_OFFLINE_AFTER must be more than WEFT_UNHEALTHY_AFTER\n" == registry.text()
 

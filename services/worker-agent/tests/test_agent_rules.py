@@ -232,6 +232,13 @@ def test_a_reason_that_fills_pages_is_cut(part: Callable[..., OwnPart]) -> None:
     [
         ("out of memory", 3, "out of memory", "Traceback"),
         ("the engine's process ended by signal 9", -9, "", ""),
+        ("the engine's process ended by signal 9", -9, "", '{"level": "info", "event": "ready"}'),
+        (
+            "the engine's process ended with status 1; its last words: no memory",
+            1,
+            "",
+            '{"level": "error", "event": "failed", "reason": "no memory"}',
+        ),
         ("the engine's process ended with status 127; its last words: no such file", 127, "", "no such file"),
     ],
 )

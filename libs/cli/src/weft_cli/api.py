@@ -18,6 +18,8 @@ class ModelRow:
     name: str
     id: str
     revision: int
+    digest: str
+    """What its newest revision's replicas have in common."""
     engine: str
     state: str
     wanted: int
@@ -50,6 +52,7 @@ class ReplicaRow:
     id: str
     model: str
     revision: int
+    digest: str
     state: str
     node: str
     engine: str
@@ -123,6 +126,7 @@ def _model(each: Mapping[str, Any]) -> ModelRow:
         name=each["name"],
         id=each["id"],
         revision=each["revision"],
+        digest=each["digest"],
         engine=each["spec"]["engine"],
         state=each["state"],
         wanted=each["wanted"],
@@ -151,6 +155,7 @@ def _replica(each: Mapping[str, Any]) -> ReplicaRow:
         id=each["id"],
         model=each["model_name"],
         revision=each["revision"],
+        digest=each["digest"],
         state=each["state"],
         node=each["node_name"] or "",
         engine=" ".join(filter(None, (each["engine"], each["engine_version"]))),

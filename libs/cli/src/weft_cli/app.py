@@ -1,11 +1,13 @@
 """The commands of `weft`, declared: names, options, help. What they do is imported when they are called."""
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from weft_cli.failure import Failure
+from weft_cli.failure import Exit, Failure
 
 app = typer.Typer(
     name="weft",
@@ -211,13 +213,13 @@ def lint() -> None:
 
 def main() -> int:
     """Run the command line; the exit status."""
-    import sys
-
     try:
         app(prog_name="weft", standalone_mode=True)
     except Failure as e:
         print(f"weft: {e}", file=sys.stderr)
         return int(e.exit)
     except KeyboardInterrupt:
-        return 130
+        return int(Exit.INTERRUPTED)
+    except BrokenPipeError:  # whoever read the output, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

@@ -5,7 +5,7 @@ import http.client
 import json
 import os
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ class ServiceProcess:
 
 @asynccontextmanager
 async def running(
-    argv: Sequence[str], folder: Path, *, pass_fds: Sequence[int] = (), **settings: str
+    argv: Sequence[str], folder: Path, settings: Mapping[str, str], *, pass_fds: Sequence[int] = ()
 ) -> AsyncGenerator[ServiceProcess]:
     """A process of this Python with these settings (`WEFT_…`), killed at the end if it still runs."""
     (http_port,) = port.choose(1)
@@ -72,7 +72,7 @@ async def running(
     log = folder / f"service-{http_port}.log"
     with log.open("wb") as stderr:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, *argv, env=os.environ | settings, stderr=stderr, pass_fds=pass_fds
+            sys.executable, *argv, env={**os.environ, **settings}, stderr=stderr, pass_fds=pass_fds
         )
     service = ServiceProcess(process, http_port, log)
     try:

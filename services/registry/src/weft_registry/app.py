@@ -30,6 +30,7 @@ async def start(runtime: Runtime) -> None:
     """Wire the registry: topology, fold, ears, rule, credentials."""
     settings = runtime.settings
     assert isinstance(settings, RegistrySettings)
+    authority = _trust(settings.trust) if settings.trust is not None else None
     state = RegistryState()
     patience = Patience(
         unhealthy=settings.unhealthy_after,
@@ -51,14 +52,14 @@ async def start(runtime: Runtime) -> None:
     runtime.spawn("topology", keep_topology(runtime))
     runtime.spawn("leases", listener.run())
     await runtime.decide(Projection(runtime.log, name="registry", fold=fold), rule, lambda: digest_of(state))
-    if settings.trust is None:
+    if authority is None:
         _log.warning("no trust folder: no worker can get a credential", remedy="set WEFT_TRUST")
         return
     issuer = Issuer(
         runtime,
         state,
         await runtime.leadership(),
-        _trust(settings.trust),
+        authority,
         url=settings.worker_nats_url or settings.nats_url,
         lasts=settings.credential_hours * 3600,
     )

@@ -3,6 +3,7 @@
 import base64
 import binascii
 from collections.abc import Collection
+from typing import Any
 
 from weft_contracts import subjects
 from weft_contracts.commit import Decision
@@ -81,11 +82,11 @@ class Story:
         self.log.given(request, fact, actor="gateway")
         return request
 
-    def join(self, number: int, token: TokenId, *, name: str | None = None, **fields: object) -> Fact:
+    def join(self, number: int, token: TokenId, **fields: Any) -> Fact:
         """Ask to join, let the registry answer, and return the outcome."""
-        asked = {
+        asked: dict[str, Any] = {
             "token": token,
-            "name": f"node-{number}" if name is None else name,
+            "name": f"node-{number}",
             "public_key": nkey(number),
             "addresses": HERE,
             **fields,
@@ -109,13 +110,12 @@ class Story:
 
     def settle(self, signs: Signs | None = None) -> list[Fact]:
         """Take decisions until there are none; the facts that arose."""
-        before = self.log.head
-        for _ in range(ROUNDS):
-            decisions = self.decided(signs)
-            if not decisions:
-                return [fact for commit in self.log.commits[before:] for fact in commit.facts]
+        before, rounds = self.log.head, 0
+        while decisions := self.decided(signs):
+            rounds += 1
+            assert rounds <= ROUNDS, f"no rest after {ROUNDS} rounds: {[d.why for d in decisions]}"
             self.log.take(decisions, actor="registry")
-        raise AssertionError(f"no rest after {ROUNDS} rounds: {[d.why for d in decisions]}")
+        return [fact for commit in self.log.commits[before:] for fact in commit.facts]
 
     def live(self, seconds: float, *, log_there: bool = True) -> list[Fact]:
         """Let time pass: nodes speak every 2 s, each at its own moment, the registry beats and decides every

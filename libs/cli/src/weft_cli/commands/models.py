@@ -11,6 +11,7 @@ from weft_cli.client import Gateway
 from weft_cli.failure import Exit, Failure
 
 _LOOK_S = 0.2
+_COMING = ("added", "placed", "loading", "ready", "degraded")
 ENGINES = ("llama.cpp", "simulated", "vllm")
 
 
@@ -85,14 +86,21 @@ def _engine_arg(text: str) -> tuple[str, bool | int | float | str]:
 
 
 def _await_ready(gateway: Gateway, name: str, wait_s: float) -> None:
+    """Until the newest revision answers. Raises Failure if it can't, though an older one may still."""
     deadline = time.monotonic() + wait_s
     while True:
-        model = api.snapshot(gateway).model(name)
-        if model is not None and model.ready and model.ready >= model.wanted:
-            print(f"{name} answers from {model.ready} replica{'s' if model.ready > 1 else ''}")
-            return
-        if model is not None and model.given_up:
-            raise Failure(f"{name} is {model.state}: {model.reason}")
+        seen = api.snapshot(gateway)
+        model = seen.model(name)
+        if model is not None:
+            own = [each for each in seen.replicas if each.model == name and each.digest == model.digest]
+            ready = sum(each.state == "ready" for each in own)
+            if ready and ready >= model.wanted:
+                print(f"{name} answers from {ready} replica{'s' if ready > 1 else ''}")
+                return
+            if model.given_up:
+                raise Failure(f"{name} is {model.state}: {model.reason}")
+            if model.reason and not any(each.state in _COMING for each in own):
+                raise Failure(f"revision {model.revision} of {name} can't be served: {model.reason}")
         if time.monotonic() >= deadline:
             raise Failure(f"{name} is not ready after {wait_s:g} s; the mesh goes on trying: see `weft status`")
         time.sleep(_LOOK_S)

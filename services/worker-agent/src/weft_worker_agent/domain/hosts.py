@@ -1,6 +1,8 @@
 """An engine host as the agent knows it: what it was started for, what it says, how it ended."""
 
+import json
 from dataclasses import dataclass
+from typing import cast
 
 from weft_contracts.facts.values import EngineName, MetadataFile
 from weft_contracts.ids import Incarnation, ReplicaId
@@ -64,4 +66,19 @@ def sentence_of(exit_code: int | None, said: str, last_words: str) -> str:
     how = "the engine's process ended"
     if exit_code is not None:
         how += f" by signal {-exit_code}" if exit_code < 0 else f" with status {exit_code}"
-    return f"{how}; its last words: {last_words}" if last_words else how
+    words = _telling(last_words)
+    return f"{how}; its last words: {words}" if words else how
+
+
+def _telling(line: str) -> str:
+    """A line of stderr, unless it is one of the host's own log lines and tells of nothing wrong."""
+    try:
+        parsed: object = json.loads(line)
+    except ValueError:
+        return line
+    if not isinstance(parsed, dict):
+        return line
+    fields = cast("dict[str, object]", parsed)
+    if fields.get("level") in ("debug", "info"):
+        return ""
+    return str(fields.get("reason") or fields.get("event") or line)
