@@ -58,7 +58,9 @@ def main() -> None:
         tree = Path(shutil.copytree(ROOT, place / "tree", ignore=_LEFT_BEHIND))
         for what in ("first run, empty cache", "second run"):
             wall, cpu = run(tree, place, *words)
-            print(f"{what:<28}{wall:>8.1f} s wall {cpu:>8.1f} s CPU   load average {os.getloadavg()[0]:.1f}", flush=True)
+            print(
+                f"{what:<28}{wall:>8.1f} s wall {cpu:>8.1f} s CPU   load average {os.getloadavg()[0]:.1f}", flush=True
+            )
         print(f"{'environment':<28}{size(place / 'venv') / 1e6:>8.0f} MB")
         print(f"{'installer':<28}{size(tree / '.weft') / 1e6:>8.0f} MB")
         print(f"{'cache':<28}{size(place / 'cache') / 1e6:>8.0f} MB")

@@ -181,9 +181,7 @@ class LongLog:
 
     def _placed(self, id: ReplicaId, of: ModelId, home: NodeId) -> Commit:
         receipt = _receipt(self._position, int(home[2:]))
-        return self._commit(
-            replica(id), Placed(model=of, revision=1, epoch=1, members=_members(home), receipt=receipt)
-        )
+        return self._commit(replica(id), Placed(model=of, revision=1, epoch=1, members=_members(home), receipt=receipt))
 
     def _assigned(self, id: ReplicaId, of: ModelId, home: NodeId) -> Commit:
         fact = Assigned(

@@ -20,7 +20,7 @@ PARTS = [
         for part in ("registry", "scheduler", "reconciler", "metadata-cache", "postgres")
     ),
 ]
-"""What the launcher starts by their names (a worker's name is its keeper's), and what the keeper starts: agent, host."""
+"""The launcher's parts by name (a worker is its keeper), and what a keeper starts: agent, host."""
 
 
 class Asking:
