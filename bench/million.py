@@ -17,6 +17,7 @@ from typing import cast
 
 import psutil
 from long_log import LongLog
+from mesh_cpu import cpu_of
 from weft_contracts.catalogue import Writer
 from weft_eventlog import EventLog
 from weft_testing.mesh_server import MeshServer, running_mesh_server
@@ -25,12 +26,6 @@ from weft_testing.waiting import until
 
 START_S = 300.0
 SERVICES = ("scheduler", "reconciler")
-
-
-def cpu_of(process: psutil.Process) -> float:
-    """CPU seconds of a process, user and system, its ended threads included."""
-    times = process.cpu_times()
-    return times.user + times.system
 
 
 async def fill(log: EventLog, commits: int) -> None:

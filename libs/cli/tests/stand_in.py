@@ -21,7 +21,7 @@ class Answer(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         stands = {"state": "ready", "reason": None, "wanted": 1, "ready": 1, "spec": {"engine": "llama.cpp"}}
-        models = [{"name": name, "id": "m-1", "revision": 1, **stands} for name in self.deployed]
+        models = [{"name": name, "id": "m-1", "revision": 1, "digest": "d", **stands} for name in self.deployed]
         mesh, log = {"problems": []}, {"position": 0}
         self.answer({"nodes": [], "models": models, "replicas": [], "mesh": mesh, "log": log})
 

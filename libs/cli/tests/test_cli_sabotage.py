@@ -20,6 +20,16 @@ def test_twice_two_is_four():
     assert 4 == double(2)
 """
 
+_CASES_STORY = """
+import pytest
+from thing import double
+
+@pytest.mark.parametrize("n", [1, pytest.param(2, marks=pytest.mark.sabotage("halved"))])
+def test_twice_n_is_more(n):
+    assert n == 2, "this case is not asked for"
+    assert 2 * n == double(n), "noticed"
+"""
+
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
@@ -56,6 +66,16 @@ def test_a_story_that_notices_is_fine_and_the_tree_is_untouched(tree: Path) -> N
     assert _CODE == (tree / "libs" / "thing" / "src" / "thing" / "__init__.py").read_text()
 
 
+def test_of_a_storys_cases_only_those_that_bear_the_mark_are_run(tree: Path) -> None:
+    (tree / "tests" / "integration" / "test_thing.py").write_text(_CASES_STORY)
+    [found] = sabotage.find(tree)
+
+    [verdict] = sabotage.run(tree, [found])
+
+    assert verdict.problem is None, verdict.problem
+    assert "noticed" in verdict.noticed
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "old", "problem"),
@@ -84,6 +104,15 @@ def test_a_missing_patch_and_an_idle_patch_are_errors(tree: Path) -> None:
     _patch(tree, "other", "    return n")
     with pytest.raises(Failure, match=r"no story names these patches .*: halved"):
         sabotage.find(tree)
+
+
+def test_sabotages_are_chosen_by_name_and_an_unknown_name_is_a_usage_error() -> None:
+    everything = [Sabotage("a", "t1"), Sabotage("a", "t2"), Sabotage("b", "t1")]
+    assert everything == sabotage.named(everything, ())
+    assert everything[:2] == sabotage.named(everything, ("a",))
+    with pytest.raises(Failure, match="no sabotage c; there are a, b") as failure:
+        sabotage.named(everything, ("a", "c"))
+    assert Exit.USAGE == failure.value.exit
 
 
 @given(count=st.integers(0, 40), parts=st.integers(1, 7), seed=st.text())

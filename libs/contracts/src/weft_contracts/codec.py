@@ -40,6 +40,9 @@ _ADAPTERS: dict[Kind, TypeAdapter[Any]] = {
 }
 
 
+_NONE: frozenset[str] = frozenset()
+
+
 class CommitTooLarge(ValueError):
     """The facts take more than 64 KiB: put the large part into a blob and name it."""
 
@@ -111,7 +114,8 @@ def decode(subject: str, sequence: int, body: bytes, headers: Mapping[str, str] 
     """A message of the log as a commit. Raises BadSubject for a subject that is none of ours."""
     aggregate, _ = parse(subject)
     found = headers or {}
-    skippable = frozenset(filter(None, found.get(h.SKIPPABLE, "").split(",")))
+    named = found.get(h.SKIPPABLE)
+    skippable = frozenset(filter(None, named.split(","))) if named else _NONE
     causation = found.get(h.CAUSATION_ID)
     return Recorded(
         sequence=sequence,

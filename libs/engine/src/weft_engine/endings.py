@@ -73,6 +73,7 @@ class Endings:
 
         def listen() -> None:
             with contextlib.suppress(OSError):
+                os.set_blocking(descriptor, True)  # who shares the pipe may have changed that
                 while os.read(descriptor, 512):
                     pass
             with contextlib.suppress(RuntimeError):  # the loop may be gone already

@@ -27,7 +27,7 @@ from weft_contracts.topology import EVENTS
 from weft_eventlog import guards as g
 from weft_eventlog.errors import Conflict, ForeignDuplicate, LogFull, LogUnavailable
 from weft_eventlog.quick_headers import quicken
-from weft_eventlog.tail import consumer_config, read_between
+from weft_eventlog.tail import consumer_config, next_sequence, read_between
 
 _ONE_TRY = 5.0
 """Seconds that one try waits for the server's answer."""
@@ -146,16 +146,8 @@ class EventLog:
         )
 
     async def anything_after(self, sequence: int, filters: Sequence[str]) -> bool:
-        """Whether the log holds a commit of these filters behind a sequence. Raises LogUnavailable."""
-        for filter in filters:
-            try:
-                await self._js.get_msg(EVENTS.name, seq=sequence + 1, subject=filter, next=True)
-                return True
-            except NotFoundError:
-                continue
-            except _RETRIED as error:
-                raise LogUnavailable(f"the log can't be read after {sequence}: {error!r}") from error
-        return False
+        """Whether the log holds a commit of these filters behind a sequence, by the leader. Raises LogUnavailable."""
+        return await next_sequence(self._js, filters, sequence) is not None
 
     async def _append_one(self, commit: Commit, body: bytes) -> int:
         subject = commit.aggregate.subject(commit.facts[0].type)
@@ -183,7 +175,10 @@ class EventLog:
             reply = await self._client.request(subject, body, timeout=_ONE_TRY, headers=headers | {g.BATCH_COMMIT: "1"})
             answer: dict[str, Any] = json.loads(reply.data)
             if "error" in answer:
-                return await self._after_refusal(tuple(commits), APIError(**answer["error"]))
+                try:
+                    APIError.from_error(answer["error"])  # raises the kind that its code calls for
+                except APIError as error:
+                    return await self._after_refusal(tuple(commits), error)
             last = int(answer["seq"])
             return tuple(range(last - len(commits) + 1, last + 1))
         raise AssertionError("unreachable")

@@ -24,6 +24,7 @@ from weft_contracts.topology import EVENTS
 from weft_eventlog import tail
 from weft_eventlog.cancelling import end_if_cancelled
 from weft_eventlog.errors import LogUnavailable
+from weft_eventlog.inbox import Inbox
 from weft_eventlog.log import EventLog
 
 Fold = Callable[[Sequence[Recorded]], Awaitable[None] | None]
@@ -117,22 +118,19 @@ class Projection:
         self.halted = why
 
     async def _follow(self) -> None:
-        queue: asyncio.Queue[Msg] = asyncio.Queue(tail.QUEUE)
-        subscription = await self._log.subscribe(queue.put, self._filters, self.position)
+        inbox = Inbox(tail.QUEUE)
+        subscription = await self._log.subscribe(inbox.put, self._filters, self.position)
         self._consumer_sequence = 0
         try:
             while True:
                 end_if_cancelled()
                 try:
-                    message = await asyncio.wait_for(queue.get(), _LOOK_AFTER)
+                    messages = await inbox.take(BATCH, _LOOK_AFTER)
                 except TimeoutError:
                     await self._verify()
                     if await self._log.anything_after(self.position, self._filters):
                         return  # the consumer is gone or deaf: make a new one
                     continue
-                messages = [message]
-                while len(messages) < BATCH and not queue.empty():
-                    messages.append(queue.get_nowait())
                 await self._take(messages)
         finally:
             with contextlib.suppress(NatsError, JetStreamError):

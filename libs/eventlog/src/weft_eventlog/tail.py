@@ -9,12 +9,13 @@ from nats.errors import Error as NatsError
 from nats.js.api import ConsumerConfig, DeliverPolicy
 from nats.js.client import JetStreamContext
 from nats.js.errors import Error as JetStreamError
+from nats.js.errors import NotFoundError
 from weft_contracts.codec import decode
 from weft_contracts.commit import Recorded
 from weft_contracts.subjects import BadSubject
 from weft_contracts.topology import EVENTS
 
-from weft_eventlog.errors import LogUnavailable
+from weft_eventlog.errors import LogUnavailable, unavailable
 
 QUEUE = 10_000
 """Messages that wait between the callback and the fold."""
@@ -74,10 +75,10 @@ async def read_between(
     except (NatsError, JetStreamError) as error:
         raise LogUnavailable(f"the log can't be read: {error!r}") from error
     try:
-        left = (await subscription.consumer_info()).num_pending or 0
-        if left == 0 and queue.empty():
-            return
-        while True:
+        # What the consumer says is pending is not to be trusted for the end: it may have delivered all that it has
+        # while nothing has come through yet, and on three servers it may sit on one that lags.
+        more = await _anything_between(js, filters, after, upto)
+        while more:
             try:
                 message = await asyncio.wait_for(queue.get(), _SILENCE)
             except TimeoutError:
@@ -88,8 +89,28 @@ async def read_between(
             commit = recorded(message)
             if commit is not None:
                 yield commit
-            if after == upto or pending(message) == 0:
-                return
+            more = after < upto and (pending(message) > 0 or await _anything_between(js, filters, after, upto))
     finally:
         with contextlib.suppress(NatsError, JetStreamError):
             await subscription.unsubscribe()
+
+
+async def next_sequence(js: JetStreamContext, filters: Sequence[str], after: int) -> int | None:
+    """Where the first commit of some filters after a sequence stands, by the leader; None if there is none.
+
+    Raises LogUnavailable.
+    """
+    found: list[int] = []
+    with unavailable(f"the log can't be read after {after}"):
+        for filter in filters:
+            try:
+                message = await js.get_msg(EVENTS.name, seq=after + 1, subject=filter, next=True)
+            except NotFoundError:
+                continue
+            found.append(message.seq or 0)
+    return min(found, default=None)
+
+
+async def _anything_between(js: JetStreamContext, filters: Sequence[str], after: int, upto: int) -> bool:
+    following = await next_sequence(js, filters, after)
+    return following is not None and following <= upto

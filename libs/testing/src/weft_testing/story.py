@@ -75,15 +75,18 @@ class MeshUnderTest:
     def up(self, *options: str) -> None:
         """Start it and wait until it serves. Raises NotInTime with what the launcher said."""
         output = self.folder / "launcher.out"
+        lifeline, self._lifeline = os.pipe()
         with output.open("ab") as log:
             self._launcher = subprocess.Popen(
                 [*_WEFT, "up", "--state", str(self.state), "--port", self._port(), *self._worker_option(), *options],
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
-                env=self._environment(),
+                env=self._environment() | {"WEFT_LIFELINE_FD": str(lifeline)},
+                pass_fds=(lifeline,),
                 start_new_session=True,
             )
+        os.close(lifeline)
 
         def serves() -> bool:
             said = output.read_text()
@@ -99,6 +102,8 @@ class MeshUnderTest:
         self.url = str(self.run_file()["url"])
 
     _said = 0
+    _lifeline = -1
+    """Closes when this process dies: the launcher then ends the mesh."""
 
     def down(self) -> None:
         """End it in order, by force if that takes too long."""
@@ -112,14 +117,18 @@ class MeshUnderTest:
                 self._launcher.kill()
                 self._launcher.wait(10)
                 raise NotInTime(f"the launcher did not stop within {STOP_S:g} s\n{self.logs()}") from None
-        self._launcher = None
+        self._let_go()
 
     def kill_launcher(self) -> None:
         """`kill -9` of the launcher."""
         assert self._launcher is not None
         self._launcher.kill()
         self._launcher.wait(10)
+        self._let_go()
+
+    def _let_go(self) -> None:
         self._launcher = None
+        os.close(self._lifeline)
 
     @property
     def state(self) -> Path:

@@ -29,7 +29,7 @@ def style_and_types() -> list[Check]:
     return [
         Check("ruff check", (python, "-m", "ruff", "check", ".")),
         Check("ruff format", (python, "-m", "ruff", "format", "--check", ".")),
-        Check("pyright", (python, "-m", "pyright", "--pythonpath", python)),
+        Check("pyright", (python, "-m", "pyright", "--project", ".", "--pythonpath", python)),
         Check("import rules", (python, "-c", _IMPORT_RULES)),
     ]
 

@@ -1,0 +1,83 @@
+"""llama.cpp called from a process of its own, with no mesh around: what `streams.py` holds the mesh against.
+
+    python bench/in_process.py GGUF --streams 32 --seconds 10 --tokens 128
+
+The same file and the same settings as an engine host's, one engine thread; a thread for each stream that calls the
+engine and counts. The prompt is rendered beforehand, once: the engine is spared what the mesh does for each request.
+Prints one JSON line: requests, tokens, seconds, the process's CPU seconds, and each request's seconds to its first
+token.
+"""
+
+import argparse
+import json
+import threading
+import time
+
+from load import QUESTION
+from weft_contracts.gen import session_pb2 as pb
+from weft_engine.adapters.llamacpp_native import NativeServer
+from weft_engine.adapters.llamacpp_settings import LlamaCppSettings
+from weft_engine.adapters.llamacpp_text import LlamaCppText
+from weft_engine.launch import Launch
+
+CONTEXT, CONCURRENCY = 512, 32
+
+
+def served(path: str) -> tuple[NativeServer, str]:
+    """A server of the file, and the rendered prompt."""
+    launch = Launch(
+        replica="bench",
+        incarnation="bench",
+        node="bench",
+        revision_digest="bench",
+        engine="llama.cpp",
+        model_path=path,
+        context_tokens=CONTEXT,
+        concurrency=CONCURRENCY,
+    )
+    server = NativeServer(launch, LlamaCppSettings(), embeddings=False)
+    chat = pb.Chat(messages=[pb.Message(role="user", content=QUESTION)])
+    return server, LlamaCppText(server.address, server.key).render(chat)
+
+
+def main() -> None:
+    """Warm up, run, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("gguf")
+    parser.add_argument("--streams", type=int, default=32)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--tokens", type=int, default=128)
+    given = parser.parse_args()
+    server, prompt = served(given.gguf)
+    asked = {"prompt": prompt, "stream": True, "max_tokens": given.tokens, "temperature": 0.8, "ignore_eos": True}
+    request = json.dumps(asked)
+    firsts: list[float] = []
+
+    def one(until: float) -> None:
+        while time.perf_counter() < until:
+            began, first = time.perf_counter(), 0.0
+
+            def heard(_: str, began: float = began) -> bool:
+                nonlocal first
+                first = first or time.perf_counter() - began
+                return False
+
+            server.complete(request, heard)
+            firsts.append(first)
+
+    one(time.perf_counter() + 0.1)
+    firsts.clear()
+    began, cpu = time.perf_counter(), time.process_time()
+    threads = [threading.Thread(target=one, args=(began + given.seconds,)) for _ in range(given.streams)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    spent, wall = time.process_time() - cpu, time.perf_counter() - began
+    tokens = len(firsts) * given.tokens
+    print(json.dumps({"requests": len(firsts), "tokens": tokens, "seconds": wall, "cpu": spent, "first": firsts}))
+    server.close()
+
+
+if __name__ == "__main__":
+    main()
