@@ -18,7 +18,7 @@ from weft_contracts.commit import Cause, Commit, Guard, Recorded
 from weft_contracts.facts import node
 from weft_contracts.ids import CorrelationId, EventId, NodeId
 from weft_contracts.topology import EVENTS
-from weft_eventlog import Conflict, EventLog, Projection, apply_topology, new_event_id
+from weft_eventlog import Conflict, EventLog, LogUnavailable, Projection, apply_topology, new_event_id
 from weft_servers import nats_server
 from weft_servers.nats_server import NatsServer
 
@@ -117,7 +117,13 @@ def forgetful(log: EventLog, every: int) -> None:
 
 
 async def everything(log: EventLog) -> list[Recorded]:
-    return [recorded async for recorded in log.read()]
+    """The whole log. Soon after a death a reader may be given a place on the dead server, and is told so: ask again."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            try:
+                return [recorded async for recorded in log.read()]
+            except LogUnavailable:
+                await asyncio.sleep(0.5)
 
 
 def at(commits: list[Recorded]) -> dict[EventId, int]:

@@ -5,10 +5,15 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from hypothesis import HealthCheck, settings
 from weft_servers import postgres_server
 
 from weft_testing.hand_log import HandLog
 from weft_testing.mesh_server import MeshServer, running_mesh_server
+
+# A busy machine makes no test fail: how long an example takes is never asserted.
+settings.register_profile("weft", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("weft")
 
 
 @pytest.fixture
