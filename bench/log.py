@@ -11,12 +11,12 @@ import asyncio
 import resource
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import psutil
 from weft_contracts import subjects
-from weft_contracts.commit import Cause, Commit, Guard
+from weft_contracts.commit import Cause, Commit, Guard, Recorded
 from weft_contracts.facts import run
 from weft_contracts.ids import CorrelationId, Incarnation, NodeId, ReplicaId
 from weft_eventlog import EventLog, Projection
@@ -68,8 +68,8 @@ async def main(events: int) -> None:
         async def folded() -> None:
             fleet = Fleet()
 
-            def fold(commits: object) -> None:
-                for each in commits:  # type: ignore[attr-defined]
+            def fold(commits: Sequence[Recorded]) -> None:
+                for each in commits:
                     fleet.apply(each)
 
             projection = Projection(log, name="bench", fold=fold)

@@ -46,7 +46,7 @@ async def start(mesh: MeshServer, service: str, folder: Path) -> tuple[float, fl
     server = psutil.Process(mesh.server.pid)
     before, began = cpu_of(server), time.perf_counter()
     settings = mesh_settings(mesh, cast("Writer", service))
-    async with running(["-m", f"weft_{service}"], folder, **settings) as process:
+    async with running(["-m", f"weft_{service}"], folder, settings) as process:
         own = psutil.Process(process.process.pid)
 
         async def ready() -> bool:

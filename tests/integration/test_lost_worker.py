@@ -18,7 +18,7 @@ def test_a_lost_workers_replica_is_replaced_elsewhere_and_explained(tmp_path: Pa
         for pid in family:
             kill(pid)
         # then chat answers again, from another node, under another replica
-        until("another replica is ready", lambda: [r for r in mesh.ready_replicas() if r["id"] != served["id"]], 90)
+        until("another replica is ready", lambda: [r for r in mesh.ready_replicas() if r["id"] != served["id"]], 60)
         assert "Paris" in until("chat answers", mesh.ask, 60)
         (now,) = [r for r in mesh.ready_replicas() if r["id"] != served["id"]]
         assert worker != now["node_name"]

@@ -4,12 +4,15 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from weft_contracts.ids import NodeId
+from nats.aio.client import Client
+from nats.js.client import JetStreamContext
+from weft_contracts import subjects
 from weft_contracts.topology import worker_durable
 from weft_eventlog import apply_durable, apply_topology
+from weft_eventlog.credentials import put_credential
 from weft_testing.mesh_server import MeshServer
 
-ONE, TWO = NodeId("n-one"), NodeId("n-two")
+from .walls import ONE, TWO, look
 
 
 @pytest.fixture(scope="module")
@@ -35,3 +38,29 @@ async def mesh(shared_server: MeshServer) -> AsyncIterator[MeshServer]:
     shared_server.errors.clear()
     yield shared_server
     await shared_server.close_clients()
+
+
+@pytest.fixture
+async def root(mesh: MeshServer) -> Client:
+    return await mesh.root()
+
+
+@pytest.fixture
+async def js(root: Client) -> JetStreamContext:
+    """The mesh with something in it: a fact and a lease of node one, and its credential."""
+    js = root.jetstream(timeout=5)
+    await js.publish("weft.ev.run.n-one.m-1.ready", b"[]")
+    await js.publish("weft.ev.run.n-two.m-1.loading", b"[]")
+    await js.publish("weft.ev.node.n-two.joined", b"[]")
+    await root.publish(subjects.node_lease(ONE), b"{}")
+    await put_credential(root, ONE, b"secret")
+    return js
+
+
+@pytest.fixture
+async def unchanged(js: JetStreamContext) -> AsyncIterator[None]:
+    """Nothing is different after the test."""
+    before = await look(js)
+    yield
+    after = await look(js)
+    assert before == after

@@ -174,7 +174,7 @@ class MeshUnderTest:
     def processes(self) -> list[psutil.Process]:
         """Every process on this machine that belongs to this mesh, whoever its parent is."""
         found: list[psutil.Process] = []
-        mark = str(self.folder)
+        mark = f"{self.folder}/"
         for process in psutil.process_iter():
             try:
                 if process.pid != os.getpid() and (
