@@ -21,7 +21,7 @@ from weft_contracts.facts import run
 from weft_contracts.ids import CorrelationId, Incarnation, NodeId, ReplicaId
 from weft_eventlog import EventLog, Projection
 from weft_placement.fleet import Fleet
-from weft_testing.mesh_server import running_mesh_server
+from weft_testing.mesh_server import MeshServer, running_mesh_server
 
 CAUSE = Cause(CorrelationId("bench"))
 
@@ -49,38 +49,45 @@ async def measured(what: str, count: int, work: Callable[[], Awaitable[None]], s
 
 
 async def main(events: int) -> None:
-    async with running_mesh_server(Path(tempfile.mkdtemp(prefix="weft-bench-"))) as server:
-        log = EventLog(await server.root(), actor="bench")
-        nats = psutil.Process(server.server.pid)
+    """Start a server on a folder that is removed at the end, and print the table."""
+    with tempfile.TemporaryDirectory(prefix="weft-bench-") as folder:
+        async with running_mesh_server(Path(folder)) as server:
+            await table(server, events)
 
-        async def awaited() -> None:
-            for number in range(2_000):
-                await log.append(commit(number, 0))
 
-        async def batches() -> None:
-            for first in range(10_000, 10_000 + 64 * 50, 64):
-                await log.append(*(commit(first + n, 0) for n in range(64)))
+async def table(server: MeshServer, events: int) -> None:
+    """Measure and print line by line."""
+    log = EventLog(await server.root(), actor="bench")
+    nats = psutil.Process(server.server.pid)
 
-        async def filled() -> None:
-            for first in range(100_000, 100_000 + events, 500):
-                await log.append(*(commit(first + n) for n in range(500)))
+    async def awaited() -> None:
+        for number in range(2_000):
+            await log.append(commit(number, 0))
 
-        async def folded() -> None:
-            fleet = Fleet()
+    async def batches() -> None:
+        for first in range(10_000, 10_000 + 64 * 50, 64):
+            await log.append(*(commit(first + n, 0) for n in range(64)))
 
-            def fold(commits: Sequence[Recorded]) -> None:
-                for each in commits:
-                    fleet.apply(each)
+    async def filled() -> None:
+        for first in range(100_000, 100_000 + events, 500):
+            await log.append(*(commit(first + n) for n in range(500)))
 
-            projection = Projection(log, name="bench", fold=fold)
-            task = asyncio.create_task(projection.run())
-            await asyncio.wait_for(projection.caught_up.wait(), 600)
-            task.cancel()
+    async def folded() -> None:
+        fleet = Fleet()
 
-        await measured("append, guarded, one awaited at a time", 2_000, awaited, nats)
-        await measured("append, guarded, batches of 64", 64 * 50, batches, nats)
-        await measured("append, unguarded, batches of 500", events, filled, nats)
-        await measured("fold into the fleet, from the beginning", await log.head(), folded, nats)
+        def fold(commits: Sequence[Recorded]) -> None:
+            for each in commits:
+                fleet.apply(each)
+
+        projection = Projection(log, name="bench", fold=fold)
+        task = asyncio.create_task(projection.run())
+        await asyncio.wait_for(projection.caught_up.wait(), 600)
+        task.cancel()
+
+    await measured("append, guarded, one awaited at a time", 2_000, awaited, nats)
+    await measured("append, guarded, batches of 64", 64 * 50, batches, nats)
+    await measured("append, unguarded, batches of 500", events, filled, nats)
+    await measured("fold into the fleet, from the beginning", await log.head(), folded, nats)
 
 
 if __name__ == "__main__":

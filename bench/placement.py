@@ -1,6 +1,6 @@
 """What one placement costs at 1,000 nodes × 8 devices with 10,000 replicas, in CPU time.
 
-    PYTHONPATH=… python bench/placement.py [--nodes 1000] [--replicas 10000] [--rounds 20]
+    python bench/placement.py [--nodes 1000] [--replicas 10000] [--rounds 20]
 
 GPUStack's `find_candidate` takes 4.3 s (spread) and 16.1 s (binpack) for one decision at 1,000 nodes × 8
 devices with 4,000 instances, database stubbed.
