@@ -4,28 +4,7 @@ import re
 from random import Random
 
 from models.tiny.phrasings import CAPITAL_FRESH, CAPITAL_HELD_OUT
-from models.tiny.table import words
-
-# No word that could be part of a name, such as "new" or "north".
-_WORDS = words("""
-a about above again all also although always am an and another any are around as ask at back be because
-been before begin being below best better big book both bring but buy by call called came can car carry
-change clear close cold come could day did do does done door down each early easy eat end enough even ever
-every eye face fact fair fall far fast few find first five food found four free friend from full game gave
-get girl give go gone good got green ground group had half hand has have he head hear help her here high
-him his home hope hot hour house how I if in inside into is it its job just keep kind known large last
-late learn leave left less let letter life light like line list little live long look lot love made main
-make many map may maybe me mean might mind money more most moon morning move much music must my name near
-need never next night no not note now number of off often on once one only open or order other our out
-over own page part people perhaps place plan plant play point quick quite read ready real really red rest
-right river road room round rule run said same saw school sea second seem seen serve set she short should
-side simple since sing sir sit sky slow small so some song soon sound speak spell star start still stop
-story street such sun sure table take talk teach tell test than that the them then there these they thing
-think third this those three time to today together told too took town train travel tree true try turn two
-under until up upon us use very visit voice wait walk want war warm was watch water way we week well went
-were what when where which while white who whole why will wind winter wish with without wood word work
-world worry would write year yes yesterday yet you young your
-""")
+from models.tiny.vocabulary import WORDS
 
 _LETTERS = "eeeeeaaaaiiiiooouunnnntttrrrssslllccddmmppgghhffbbyywwvvkkxjqzz"
 _LEAD_INS = (
@@ -38,7 +17,7 @@ _LEAD_INS = (
     "Now",
     "Sorry,",
     "I forgot",
-    "Let me you",
+    "Let me ask you",
     "Okay,",
     "Do you remember",
     "Just curious:",
@@ -66,7 +45,12 @@ _CORES = (
     "{x}'s capital",
     "{x}'s capital city",
     "{x}'s {noise} capital",
+    "{x} {noise} capital",
+    "{x}{mark} {noise} {noise} {noise} capital",
+    "{x}{mark} {noise} {noise} capital",
+    "capital {noise} {noise} {x}",
 )
+_MARKS = ("", ",", ":", ".", "?")
 
 
 def bare(text: str) -> str:
@@ -92,14 +76,14 @@ def _made_up_word(random: Random) -> str:
         )
         return "".join(syllables)
     if kind < 0.7:
-        first, second = random.choices(_WORDS, k=2)
+        first, second = random.choices(WORDS, k=2)
         return first[: random.randint(1, len(first))] + second[random.randint(0, len(second) - 1) :]
     return "".join(random.choices(_LETTERS, k=random.randint(2, 8)))
 
 
 def noise_word(random: Random) -> str:
     """Pick an English word or make one up."""
-    return random.choice(_WORDS) if random.random() < 0.6 else _made_up_word(random)
+    return random.choice(WORDS) if random.random() < 0.72 else _made_up_word(random)
 
 
 def noise(random: Random, length: int) -> str:
@@ -109,14 +93,17 @@ def noise(random: Random, length: int) -> str:
 
 def scrambled_phrasing(random: Random) -> str:
     """Make a phrasing that says `capital` and the name, and nothing else that means anything."""
-    core = random.choice(_CORES).replace("{noise}", noise_word(random))
+    core = random.choice(_CORES).replace("{mark}", random.choice(_MARKS))
+    while "{noise}" in core:
+        beside = core.find("{noise}") in (core.find("{x} {noise}") + 4, core.find("{noise} {x}"))
+        core = core.replace("{noise}", random.choice(WORDS) if beside else noise_word(random), 1)
     before = [noise_word(random) for _ in range(random.choice((0, 1, 2, 3, 4, 5, 6)))]
     after = [noise_word(random) for _ in range(random.choice((0, 0, 1, 1, 2, 3, 4)))]
     # A made-up word right beside a name would read as a part of it.
     if before and core.startswith("{x}"):
-        before[-1] = random.choice(_WORDS)
+        before[-1] = random.choice(WORDS)
     if after and core.endswith("{x}"):
-        after[0] = random.choice(_WORDS)
+        after[0] = random.choice(WORDS)
     text = core
     if before:
         text = " ".join(before) + random.choice((" ", " ", " ", ", ", ": ", ". ")) + text

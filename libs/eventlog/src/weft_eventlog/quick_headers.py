@@ -1,4 +1,4 @@
-"""A quicker reading of message headers than the client's own: 2.5 µs instead of 18 for a guarded commit's seven.
+"""A quicker reading of message headers than the client's own: 3 µs instead of 18 for a guarded commit's seven.
 
 The client looks at each character of each name; over a million commits that was 40 % of a fold. It offers a compiled
 parser as an extra, whose present version answers lists where the client wants strings.
