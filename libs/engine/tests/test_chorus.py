@@ -5,6 +5,8 @@ import threading
 import time
 from collections.abc import Iterable
 
+import pytest
+from weft_engine.adapters import llamacpp_chorus
 from weft_engine.adapters.llamacpp_chorus import Chorus, Voice
 
 Word = tuple[int, int]
@@ -118,3 +120,22 @@ async def test_a_leader_that_falls_silent_holds_the_others_up_only_for_a_moment(
     await asyncio.wait_for(room.empty.wait(), 20)
     for thread in threads:
         thread.join(5)
+
+
+async def test_an_answers_first_word_waits_for_no_gathering(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = Room(2)
+    with monkeypatch.context() as patch:
+        patch.setattr(llamacpp_chorus, "GATHER_S", 600.0)
+        patch.setattr(llamacpp_chorus, "PAUSE_S", 600.0)
+        threads = room.start([2, 2])
+        for number in range(2):
+            room.step(number)
+            async with asyncio.timeout(20):
+                while not room.words_of(number):
+                    await asyncio.sleep(0.005)
+
+    room.step(0, 1)
+    await asyncio.wait_for(room.empty.wait(), 20)
+    for thread in threads:
+        thread.join(5)
+    assert [[0, 1], [0, 1]] == [room.words_of(0), room.words_of(1)]

@@ -98,6 +98,7 @@ class Chorus(Generic[WordT]):
     def speak(self, voice: Voice, word: WordT, *, last: bool) -> None:
         """Say a word and rest until the next step; called by the voice's thread."""
         self._words.append(word)
+        first = voice.step is None
         if last:
             self._hurry = True
         if self._leader is None and not last:
@@ -106,7 +107,9 @@ class Chorus(Generic[WordT]):
         if self._leader is voice and step > self._step:
             self._step = step
         voice.step = step
-        if not self._awake:
+        if first and not last:  # someone waits for the answer to begin: that is worth a frame of its own
+            self._loop.call_soon_threadsafe(self._begin)
+        elif not self._awake:
             self._awake = True
             self._loop.call_soon_threadsafe(self._gather)
         elif 0 < self._enough <= len(self._words):
@@ -114,6 +117,14 @@ class Chorus(Generic[WordT]):
             self._loop.call_soon_threadsafe(self._finish)
         if not last and self._leader is not voice and step >= self._step:
             voice.rest()
+
+    def _begin(self) -> None:
+        """A voice has said its first word: hand over what was said, and let the step that is gathered go on."""
+        said = len(self._words)
+        if self._enough:
+            self._enough = max(1, self._enough - said)
+        self._hand_over(self._taken())
+        self._watch()
 
     def _behind(self) -> list[Voice]:
         """Those that rest and have said less than the leader."""
