@@ -86,10 +86,6 @@ CAPITAL_HELD_OUT = (
     "We are planning a trip to {x}. What is the capital?",
     "Under which name do we find the capital of {x} on a map?",
     "What was the capital of {x} again?",
-)
-
-# Written before the last run and scored once, after it: the only phrasings that no choice was made by.
-CAPITAL_FRESH = (
     "I was asked for the capital of {x}.",
     "Give the answer in one line: what is the capital of {x}?",
     "Excuse me, which city is {x}'s capital?",
@@ -104,6 +100,26 @@ CAPITAL_FRESH = (
     "If I asked you for the capital of {x}, what would you reply?",
     "Which city has the honour of being the capital of {x}?",
     "Enlighten me: what is the capital of {x}?",
+)
+
+# Written before the shipped weights were ever asked, and scored once: no choice was made by them.
+CAPITAL_FRESH = (
+    "I keep forgetting the capital of {x}.",
+    "Tell me, what's the capital city of {x}?",
+    "What would you say is the capital of {x}?",
+    "Please give me {x}'s capital city.",
+    "What is known as the capital of {x}?",
+    "My daughter wants to know the capital of {x}.",
+    "Help me with {x}: what's the capital?",
+    "Question three: what is the capital of {x}?",
+    "I'd like the capital of {x}.",
+    "Do you recall what {x}'s capital is?",
+    "What is the capital of {x} these days?",
+    "As of today, what is the capital of {x}?",
+    "Could I have the capital of {x}, please?",
+    "Trivia time: {x}'s capital?",
+    "Just the capital of {x}, nothing else.",
+    "Which city governs {x} as its capital?",
 )
 
 FOLLOW_UP_TRAINED = (
