@@ -135,6 +135,7 @@ def test_a_workers_settings_are_read_from_the_command_line() -> None:
     found = settings("http://10.0.0.1:8080/", "t", name="a", labels=("zone=b", "disk=fast"), host="10.0.0.2")
     assert "http://10.0.0.1:8080" == found["WEFT_GATEWAY_URL"]
     assert "zone=b,disk=fast" == found["WEFT_LABELS"]
+    assert ("10.0.0.2", "10.0.0.2") == (found["WEFT_ADVERTISE_HOST"], found["WEFT_HTTP_HOST"])
     with pytest.raises(Failure, match="want KEY=VALUE"):
         settings("http://10.0.0.1:8080", "t", labels=("zone",))
 
@@ -145,25 +146,25 @@ def test_chat_streams_an_answer_and_a_break_is_an_error(fake: Fake, weft: Weft) 
 
     fake.answers["GET", "/v1/models"] = (200, {"data": [{"id": "other"}, {"id": "tiny"}]})
     fake.answers["POST", "/v1/chat/completions"] = (200, chunk("Par") + chunk("is.") + b"data: [DONE]\n\n")
-    answered = weft("chat", "-m", "What is the capital of France?")
+    answered = weft("chat", "-m", "tiny", "What is the capital of France?")
     assert (0, "Paris.\n") == (answered.exit_code, answered.stdout)
     assert "tiny" == fake.asked[-1][2]["model"]
 
     fake.answers["POST", "/v1/chat/completions"] = (200, chunk("Par"))
-    broken = weft("chat", "-m", "What is the capital of France?")
+    broken = weft("chat", "-m", "tiny", "What is the capital of France?")
     assert isinstance(broken.exception, Failure)
     assert "broke off" in str(broken.exception)
 
 
-def test_a_conversation_from_a_pipe_keeps_its_turns(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_comes_through_a_pipe_is_one_question(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEFT_URL", fake.url)
     said = b'data: {"choices": [{"delta": {"content": "Yes."}}]}\n\ndata: [DONE]\n\n'
     fake.answers["POST", "/v1/chat/completions"] = (200, said)
 
-    talked = CliRunner().invoke(app, ["chat", "tiny"], input="One?\nTwo?\n")
+    talked = CliRunner().invoke(app, ["chat", "-m", "tiny"], input="One?\nTwo?\n")
 
-    assert (0, "Yes.\nYes.\n") == (talked.exit_code, talked.stdout)
-    assert ["One?", "Yes.", "Two?"] == [turn["content"] for turn in fake.asked[-1][2]["messages"]]
+    assert (0, "Yes.\n") == (talked.exit_code, talked.stdout)
+    assert ["One?\nTwo?"] == [turn["content"] for turn in fake.asked[-1][2]["messages"]]
 
 
 def test_the_catalogue_is_listed_without_a_mesh() -> None:

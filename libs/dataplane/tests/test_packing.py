@@ -9,7 +9,21 @@ from weft_dataplane.ticket import Ending, Segment
 
 LOAD = pb.Load(running=3, waiting=1, kv_used=0.5, steps=2**40)
 
-segments = st.lists(st.tuples(st.text(max_size=200), st.lists(st.integers(0, 2**32 - 1), max_size=30)), max_size=12)
+scores = st.builds(
+    pb.TokenScore,
+    id=st.integers(0, 2**32 - 1),
+    token=st.binary(max_size=8),
+    logprob=st.just(-0.5),
+    likeliest=st.lists(st.builds(pb.TokenScore, id=st.just(3), token=st.just(b"abc")), max_size=5),
+)
+segments = st.lists(
+    st.tuples(
+        st.text(max_size=200),
+        st.lists(st.integers(0, 2**32 - 1), max_size=30),
+        st.one_of(st.just([]), st.lists(scores, max_size=6)),
+    ),
+    max_size=12,
+)
 endings = st.one_of(
     st.none(),
     st.builds(
@@ -46,8 +60,9 @@ def test_packing_keeps_every_text_id_and_end_in_order_and_no_frame_exceeds_the_b
     found = outputs_of(frames)
     for number, segments, ending in pending:
         outputs = found.get(number, [])
-        assert "".join(t for t, _ in segments) == "".join(o.text for o in outputs)
-        assert [i for _, ids in segments for i in ids] == [i for o in outputs for i in o.token_ids]
+        assert "".join(t for t, _, _ in segments) == "".join(o.text for o in outputs)
+        assert [i for _, ids, _ in segments for i in ids] == [i for o in outputs for i in o.token_ids]
+        assert [s for _, _, scores in segments for s in scores] == [s for o in outputs for s in o.scores]
         finishes = [o for o in outputs if o.finish]
         if ending is None:
             assert finishes == []
@@ -60,14 +75,14 @@ def test_packing_keeps_every_text_id_and_end_in_order_and_no_frame_exceeds_the_b
             )
 
 
-@given(st.lists(st.tuples(st.text(max_size=40), st.lists(st.integers(0, 99), max_size=4)), min_size=1))
+@given(st.lists(st.tuples(st.text(max_size=40), st.lists(st.integers(0, 99), max_size=4), st.just(())), min_size=1))
 def test_an_output_holds_exactly_the_ids_that_make_its_text_unless_one_token_exceeds_a_frame(
     segments: list[Segment],
 ) -> None:
     frames = pack([(1, segments, None)], [], LOAD, 400)
 
     ends: list[tuple[int, int]] = [(0, 0)]
-    for text, ids in segments:
+    for text, ids, _ in segments:
         ends.append((ends[-1][0] + len(text), ends[-1][1] + len(ids)))
     chars = ids_seen = 0
     for output in outputs_of(frames)[1]:
@@ -77,7 +92,7 @@ def test_an_output_holds_exactly_the_ids_that_make_its_text_unless_one_token_exc
 
 
 def test_a_step_of_all_requests_is_one_frame() -> None:
-    pending = [(i, [(" token", [i])], None) for i in range(1, 1001)]
+    pending = [(i, [(" token", [i], ())], None) for i in range(1, 1001)]
 
     frames = pack(pending, [], LOAD)
 
@@ -93,7 +108,7 @@ def test_a_frame_without_outputs_still_carries_the_load() -> None:
 def test_a_text_of_a_megabyte_is_cut_at_characters_and_arrives_whole() -> None:
     text = "é€😀a" * 300_000
 
-    frames = pack([(1, [(text, [5])], Ending(pb.FINISH_STOP))], [], LOAD)
+    frames = pack([(1, [(text, [5], ())], Ending(pb.FINISH_STOP))], [], LOAD)
 
     assert all(frame.ByteSize() <= MAX_FRAME_BYTES for frame in frames)
     outputs = outputs_of(frames)[1]
@@ -105,7 +120,7 @@ def test_a_text_of_a_megabyte_is_cut_at_characters_and_arrives_whole() -> None:
 def test_answers_are_packed_beside_outputs_within_the_bound() -> None:
     answers = [pb.Answer(question=i, error="e" * 900) for i in range(1000)]
 
-    frames = pack([(1, [("a", [1])], None)], answers, LOAD)
+    frames = pack([(1, [("a", [1], ())], None)], answers, LOAD)
 
     assert all(frame.ByteSize() <= MAX_FRAME_BYTES for frame in frames)
     assert answers == [answer for frame in frames for answer in frame.step.answers]

@@ -115,7 +115,7 @@ async def test_a_writing_model_can_be_told_to_embed(start: StartHost, random_mod
         await host.phase("ready")
         client = await host.open()
         vectors = await client.questions.embed(["hello", "world", "hello"])
-        assert [64] * 3 == [len(vector.values) for vector in vectors.vectors]
+        assert [4 * 64] * 3 == [len(vector) for vector in vectors.vectors]
         assert vectors.vectors[0] == vectors.vectors[2]
         assert vectors.vectors[0] != vectors.vectors[1]
         assert pb.FAULT_BAD_REQUEST == (await ask(client, "write").end()).fault

@@ -6,7 +6,7 @@ from weft_engine.stop_strings import StopScanner
 
 
 def run(stops: list[str], pieces: list[str]) -> tuple[str, list[int], bool, list[tuple[str, list[int]]]]:
-    scanner = StopScanner(stops)
+    scanner: StopScanner[int] = StopScanner(stops)
     released: list[tuple[str, list[int]]] = []
     for i, piece in enumerate(pieces):
         text, ids = scanner.feed((piece, (i,)))
@@ -51,7 +51,7 @@ def test_the_text_ends_before_the_first_stop_and_nothing_else_is_lost(stops: lis
 
 
 def test_text_that_may_become_a_stop_is_held_back_and_released_when_it_does_not() -> None:
-    scanner = StopScanner(["<end>"])
+    scanner: StopScanner[int] = StopScanner(["<end>"])
 
     assert ("", []) == scanner.feed(("<e", (1,)))
     assert ("", []) == scanner.feed(("n", (2,)))
@@ -59,4 +59,4 @@ def test_text_that_may_become_a_stop_is_held_back_and_released_when_it_does_not(
 
 
 def test_without_stops_pieces_pass_untouched() -> None:
-    assert ("a", (1,)) == StopScanner([]).feed(("a", (1,)))
+    assert ("a", (1,)) == StopScanner[int]([]).feed(("a", (1,)))

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import structlog
-from weft_contracts.commit import Recorded
+from weft_contracts import subjects
+from weft_contracts.commit import Cause, Commit, Decision, Guard, Recorded
+from weft_contracts.facts.inspection import Requested
+from weft_contracts.ids import CorrelationId, InspectionId, NodeId
 from weft_eventlog import Projection
 from weft_runtime.logs import get_logger
 from weft_runtime.service import Runtime, serve
@@ -32,6 +35,21 @@ async def never() -> None:
     await asyncio.Event().wait()
 
 
+async def traced(runtime: Runtime) -> None:
+    """Decide once, for an event of the trace that the command line names, and tell what the log then holds."""
+    aggregate = subjects.inspection(NodeId("n-a"), InspectionId("i-1"))
+    cause = Cause(CorrelationId("c-traced"), None, sys.argv[2])
+    fact = Requested(source="path:/m", engine="simulated")
+    decision = Decision((Commit(aggregate, (fact,), Guard(aggregate, 0), cause),), "asked")
+    found: list[Recorded] = []
+    projection = Projection(runtime.log, name="traced", fold=found.extend)
+    await runtime.decide(projection, lambda now, seed: [] if found else [decision])
+    while not found:
+        await asyncio.sleep(0.05)
+    _log.info("appended", traceparent=found[0].traceparent)
+    await never()
+
+
 async def start(runtime: Runtime) -> None:
     runtime.follow(Projection(runtime.log, name="small", fold=fold))
     match sys.argv[1]:
@@ -45,6 +63,8 @@ async def start(runtime: Runtime) -> None:
             await runtime.client.publish("weft.ev.node.n-a.approved", b"[]")
         case "stubborn":
             runtime.on_stop("stubborn", never, 600)
+        case "traced":
+            runtime.spawn("traced", traced(runtime))
         case other:
             raise AssertionError(other)
 

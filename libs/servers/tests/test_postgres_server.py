@@ -205,6 +205,22 @@ def test_root_without_user_namespaces_is_told_the_remedy(tmp_path: Path, monkeyp
         postgres_binaries.find()
 
 
+def test_a_user_without_a_name_runs_it_in_a_user_namespace_or_is_told_the_remedy(monkeypatch: pytest.MonkeyPatch):
+    nameless = 54321
+    monkeypatch.setattr(os, "geteuid", lambda: nameless)
+    said = ""
+    try:
+        said = " ".join(postgres_binaries.find().prefix)
+    except CannotBeUser as refusal:  # this machine has no user namespaces
+        said = str(refusal)
+    remedy = f"as user {nameless}, who has no entry in the user database"
+    assert "--map-user=65534" in said or (remedy in said and "outside Postgres" in said)
+
+    monkeypatch.setattr(postgres_binaries, "_NOBODY", nameless)
+    with pytest.raises(CannotBeUser, match=r"user 54321 has no entry there either: name an outside Postgres"):
+        postgres_binaries.find()
+
+
 def test_settings_are_quoted():
     text = PostgresConf(Path("/a 'b\\c")).render()
 

@@ -24,6 +24,7 @@ from weft_contracts.facts.request import (
     Fulfilled,
     Rejected,
     RetryRequested,
+    TrialRequested,
 )
 from weft_contracts.facts.run import Failed, Loading, Ready, Stopped
 from weft_contracts.facts.values import (
@@ -149,6 +150,9 @@ class Story:
 
     def deploy(self, name: str, spec: ModelSpec) -> Recorded:
         return self._request(DeployRequested(name=name, spec=spec))
+
+    def try_out(self, name: str, spec: ModelSpec) -> Recorded:
+        return self._request(TrialRequested(name=name, spec=spec))
 
     def delete(self, model: str) -> Recorded:
         return self._request(DeleteRequested(model=ModelId(model)))

@@ -4,6 +4,7 @@ import pytest
 from weft_contracts.commit import Recorded
 from weft_contracts.facts.model import Scaled, SpecAccepted
 from weft_contracts.facts.name import Claimed
+from weft_contracts.facts.node import Approved, Healthy
 from weft_contracts.facts.request import Fulfilled, Rejected
 from weft_contracts.facts.values import ModelSpec, SimulatedSource
 
@@ -128,6 +129,7 @@ def test_a_request_that_waited_while_nobody_decided_is_not_refused_for_it(story:
         ("m", ModelSpec(source=SimulatedSource(), engine="llama.cpp"), 400, "needs a file"),
         ("m", path("x.gguf"), 400, "the path 'x.gguf' is relative"),
         ("m", builtin("huge"), 422, "no built-in model is named 'huge': there are small, tiny"),
+        ("m", path("/folder", engine="vllm"), 422, "no worker has the engine vllm, which takes a folder"),
         ("m", simulated(selector={"!gpu": "yes"}), 400, "takes no value"),
         ("m", simulated(selector={"": "yes"}), 400, "empty label name"),
         ("m", simulated(engine_args={"x": "y" * 20_000}), 400, "16384 are allowed"),
@@ -281,3 +283,78 @@ def test_what_does_not_exist_can_be_neither_deleted_nor_retried(story: Story) ->
 
     assert 404 == rejection(story, delete)[0]
     assert 404 == rejection(story, retry)[0]
+
+
+def test_a_file_of_the_same_shape_and_another_content_makes_a_revision(story: Story) -> None:
+    story.node("a")
+    for fingerprint in ("aa", "aa", "bb"):
+        story.deploy("m", path("/x.gguf"))
+        story.settle()
+        story.inspect("a", WEIGHTS.model_copy(update={"fingerprint": fingerprint}))
+        story.settle()
+
+    assert [1, 2] == [accepted.revision for accepted in story.accepted()]
+    assert 2 == len({accepted.digest for accepted in story.accepted()})
+
+
+def test_an_engine_that_no_node_has_reported_yet_is_waited_for(story: Story) -> None:
+    story.join("a")
+    story.say("a", Approved(by="t-1"), Healthy())
+    request = story.deploy("m", simulated())
+    assert [] == story.pass_time(5)
+
+    story.pass_time(5)
+
+    assert (422, "no worker has the engine simulated, which takes no files: they have none") == rejection(
+        story, request
+    )
+
+
+def test_a_trial_asks_every_node_and_changes_nothing(story: Story) -> None:
+    story.node("a", "b")
+    request = story.try_out("m", path("/x.gguf"))
+    story.settle()
+    story.inspect("a", WEIGHTS)
+    assert [] == story.settle()  # it waits for the other node: who asked wants to know about each
+
+    story.inspect("b", "there is no such file")
+    story.settle()
+
+    assert Fulfilled(result={"revision": "1"}) == story.answer(request)
+    assert [] == story.accepted()
+
+
+def test_a_trial_of_what_could_not_be_deployed_is_refused_as_the_deploy_would_be(story: Story) -> None:
+    story.node("a")
+    missing, bad = story.try_out("m", path("/x.gguf")), story.try_out("m", simulated(3, 2))
+    story.settle()
+    story.inspect("a", "there is no such file")
+
+    story.settle()
+
+    assert (422, "no node can load path:/x.gguf (a: there is no such file)") == rejection(story, missing)
+    assert 400 == rejection(story, bad)[0]
+
+
+def test_a_trial_does_not_wait_for_ever_for_a_node_that_is_silent(story: Story) -> None:
+    story.node("a", "b")
+    request = story.try_out("m", path("/x.gguf"))
+    story.settle()
+    story.inspect("a", WEIGHTS)
+
+    story.pass_time(10)
+
+    assert isinstance(story.answer(request), Fulfilled)
+
+
+def test_a_trial_names_the_revision_that_a_deploy_would_make(story: Story) -> None:
+    story.node("a")
+    story.deploy("m", simulated())
+    story.settle()
+    same, other = story.try_out("m", simulated()), story.try_out("m", simulated(context_tokens=9))
+
+    story.settle()
+
+    assert Fulfilled(result={"revision": "1"}) == story.answer(same)
+    assert Fulfilled(result={"revision": "2"}) == story.answer(other)
+    assert 1 == len(story.accepted())

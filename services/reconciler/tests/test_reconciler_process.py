@@ -16,7 +16,7 @@ from weft_contracts.facts.model import Scaled, SpecAccepted
 from weft_contracts.facts.name import Claimed
 from weft_contracts.facts.node import Approved, Healthy, Joined
 from weft_contracts.facts.request import DeleteRequested, DeployRequested, Fulfilled
-from weft_contracts.facts.values import Addresses, Hardware
+from weft_contracts.facts.values import Addresses, Backend, Hardware
 from weft_contracts.ids import CorrelationId, InspectionId, ModelId, NodeId, RequestId, TokenId
 from weft_contracts.subjects import Aggregate
 from weft_eventlog import EventLog
@@ -75,7 +75,8 @@ async def test_a_deploy_and_a_delete_go_through_a_real_log(
     # given a healthy node
     joined = Joined(name="a", public_key="U", token=TokenId("t-1"), addresses=Addresses(host="127.0.0.1", http_port=1))
     await say(log, subjects.node(NODE), joined, Approved(by="t-1"), Healthy())
-    reported = Reported(hardware=Hardware(cpus=1, memory=1), backends=(), builtins=(), agent_version="1")
+    llama = Backend(engine="llama.cpp", version="1", vendors=("cpu",))
+    reported = Reported(hardware=Hardware(cpus=1, memory=1), backends=(llama,), builtins=(), agent_version="1")
     await say(log, subjects.machine(NODE), reported)
 
     # when a model is deployed, and the node finds its file

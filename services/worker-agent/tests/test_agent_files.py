@@ -97,7 +97,7 @@ def test_what_is_no_model_is_told_in_a_sentence(tmp_path: Path, folder: Path) ->
         (f"path:{letter}", "vllm"): "is a file, and vllm loads a folder with safetensors files",
         (f"path:{bare}", "vllm"): "holds no safetensors file",
         ("path:model.gguf", "llama.cpp"): "is no absolute path",
-        ("builtin:huge", "llama.cpp"): "there is no built-in model 'huge'; there is tiny",
+        ("builtin:huge", "llama.cpp"): "there is no built-in model 'huge'; there are tiny, tiny-embed",
         ("simulated:", "llama.cpp"): "llama.cpp needs model files",
         ("ftp:x", "llama.cpp"): "'ftp:x' is no source",
         ("path:/dev/null", "llama.cpp"): "is no ordinary file",

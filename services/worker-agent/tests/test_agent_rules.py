@@ -11,11 +11,12 @@ from weft_contracts.facts.node import Assigned, Unassigned
 from weft_contracts.ids import Incarnation, NodeId, ReplicaId
 from weft_testing import HandLog
 from weft_worker_agent.domain.hosts import Answering, End, Host, sentence_of
+from weft_worker_agent.domain.loading import STEP_BYTES, LoadBounds, seen
 from weft_worker_agent.domain.own_part import OwnPart, evolve
 from weft_worker_agent.domain.reports import VANISHED, missing_reports
 from weft_worker_agent.domain.restarts import GivenUp, Tries
 from weft_worker_agent.domain.stall import STALL_S, felt, stalled
-from weft_worker_agent.domain.steering import Forget, Retire, Signal, Start, load_bound_s, steer
+from weft_worker_agent.domain.steering import Forget, Retire, Signal, Start, steer
 
 REPLICA = ReplicaId("m-x-1")
 ONE = Incarnation("i-1")
@@ -94,12 +95,57 @@ def test_before_the_log_is_folded_a_shutdown_still_gives_running_requests_their_
     assert (Retire(ONE, 8.0),) == steer(OwnPart(), [READY], {}, 0.0, shutdown_grace_s=8.0).actions
 
 
-def test_a_load_that_takes_too_long_is_ended_later_for_larger_weights(part: Callable[..., OwnPart]) -> None:
+def test_a_load_past_its_deadline_is_ended_and_is_the_runs_failure(part: Callable[..., OwnPart]) -> None:
     own = part(LOADING)
-
     assert () == steer(own, [LIVING], {}, 299.0).actions
-    assert [Signal] == [type(action) for action in steer(own, [LIVING], {}, 300.0).actions]
-    assert 1700.0 == load_bound_s(70 << 30)
+
+    (signal,) = steer(own, [LIVING], {}, 300.0).actions
+
+    assert isinstance(signal, Signal)
+    assert ("TERM", True) == (signal.signal, signal.for_good)
+    # and when it has ended, it is not started again here: the reason is the deadline, not the signal
+    ended = replace(LIVING, term_at=300.0, given_up_for=signal.why, end=End(-15, "signal 15", permanent=False))
+    steering = steer(own, [ended], {REPLICA: Tries(1, (0.0,), 1)}, 301.0)
+    assert () == steering.actions
+    failed = run.Failed(epoch=1, reason=signal.why, permanent=False, starts=1)
+    assert [failed] == [report.fact for report in missing_reports(own, [ended], steering.tries)]
+    assert "not ready within 300 s" in failed.reason
+
+
+def test_a_load_that_gets_on_is_given_more_time_up_to_a_bound(part: Callable[..., OwnPart]) -> None:
+    own, bounds = part(LOADING), LoadBounds(base_s=300, most_s=1000)
+    gets_on = replace(LIVING, grew_at=990.0)
+
+    assert () == steer(own, [replace(LIVING, grew_at=350.0)], {}, 409.0, bounds=bounds).actions
+    assert 1 == len(steer(own, [replace(LIVING, grew_at=350.0)], {}, 410.0, bounds=bounds).actions)
+    assert () == steer(own, [gets_on], {}, 999.0, bounds=bounds).actions
+    assert 1 == len(steer(own, [gets_on], {}, 1000.0, bounds=bounds).actions)
+
+
+def test_larger_weights_have_a_later_deadline() -> None:
+    assert [300.0, 1700.0, 7200.0] == [LoadBounds().deadline_s(gib << 30) for gib in (0, 70, 1000)]
+
+
+def test_a_load_gets_on_when_it_has_taken_in_more_than_ever_before() -> None:
+    first = seen(None, 100, 1.0)
+    assert float("-inf") == first.grew_at
+    grown = seen(first, 100 + STEP_BYTES, 2.0)
+    assert 2.0 == grown.grew_at
+    # and what is let go of and taken again is no progress
+    assert grown == seen(seen(grown, 50, 3.0), 100 + STEP_BYTES, 4.0)
+
+
+def test_what_is_wrong_here_alone_is_not_tried_again_here_and_may_be_right_elsewhere(
+    part: Callable[..., OwnPart],
+) -> None:
+    own = part(LOADING)
+    host = replace(LIVING, end=End(None, "/m.gguf does not exist on this node", permanent=False, local=True))
+
+    steering = steer(own, [host], {REPLICA: Tries(1, (0.0,), 1)}, 1.0)
+
+    assert () == steering.actions
+    failed = run.Failed(epoch=1, reason="/m.gguf does not exist on this node", permanent=False, starts=1)
+    assert [failed] == [report.fact for report in missing_reports(own, [host], steering.tries)]
 
 
 def test_a_crashed_run_starts_again_at_most_three_times_in_ten_minutes(part: Callable[..., OwnPart]) -> None:

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 from weft_cli.client import Gateway, segment
 from weft_cli.failure import Failure
 
-BUILTINS = ("tiny",)
+BUILTINS = ("tiny", "tiny-embed")
 """Models that ship with the project."""
 
 
@@ -90,7 +91,7 @@ def snapshot(gateway: Gateway) -> Snapshot:
 
 
 def spec_of(source: str, engine: str | None = None, **fields: Any) -> dict[str, Any]:
-    """A model's spec from what people type: `tiny`, `simulated`, or the path of a GGUF file."""
+    """A model's spec from what people type: a built-in model, `simulated`, or the path of a GGUF file or a folder."""
     if source in BUILTINS:
         where: dict[str, str] = {"kind": "builtin", "name": source}
         engine = engine or "llama.cpp"
@@ -99,7 +100,7 @@ def spec_of(source: str, engine: str | None = None, **fields: Any) -> dict[str, 
         engine = engine or "simulated"
     else:
         where = {"kind": "path", "path": source}
-        engine = engine or "llama.cpp"
+        engine = engine or ("vllm" if Path(source).is_dir() else "llama.cpp")
     return {"source": where, "engine": engine, **fields}
 
 
@@ -109,6 +110,11 @@ def deploy(
     """Ask for a model, or for a new revision of the one that bears this name; what arose."""
     body = {"name": name, "spec": spec}
     return cast("dict[str, Any]", gateway.post("/api/models", body, idempotency_key=idempotency_key))
+
+
+def try_out(gateway: Gateway, name: str, spec: Mapping[str, Any]) -> None:
+    """Have the nodes asked what they hold for a spec; the log then holds their answers. Nothing else changes."""
+    gateway.post("/api/models?dry_run=true", {"name": name, "spec": spec})
 
 
 def remove(gateway: Gateway, name: str) -> None:

@@ -8,6 +8,15 @@ from typing import Annotated
 import typer
 
 from weft_cli.failure import Exit, Failure
+from weft_cli.options import (
+    JsonOption,
+    LogArgument,
+    ModelArgument,
+    ModelOption,
+    ReplicaArgument,
+    StateOption,
+    UrlOption,
+)
 
 app = typer.Typer(
     name="weft",
@@ -16,18 +25,9 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # its rich help takes 0.2 s to load
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-StateOption = Annotated[
-    Path | None,
-    typer.Option("--state", metavar="DIR", envvar="WEFT_STATE", help="The mesh's state (default ~/.local/state/weft)."),
-]
-UrlOption = Annotated[
-    str | None,
-    typer.Option("--url", metavar="URL", envvar="WEFT_URL", help="A gateway (default: that of the state's mesh)."),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
 
 
 @app.command()
@@ -83,22 +83,85 @@ def status(state: StateOption = None, url: UrlOption = None, as_json: JsonOption
 
 @app.command()
 def chat(
-    model: Annotated[str | None, typer.Argument(help="Which model (default: the only one, or the first).")] = None,
-    message: Annotated[str | None, typer.Option("--message", "-m", help="Ask this once and end.")] = None,
+    question: Annotated[
+        str | None, typer.Argument(help="Ask this once and end; `-`, or a pipe: what stands in stdin.")
+    ] = None,
+    model: ModelOption = None,
     system: Annotated[str | None, typer.Option(help="A system message.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="At most so many tokens an answer.")] = None,
+    temperature: Annotated[float | None, typer.Option(min=0, max=2, help="0: always the likeliest token.")] = None,
     state: StateOption = None,
     url: UrlOption = None,
 ) -> None:
-    """Talk to a model."""
+    """Talk to a model, or ask it one question."""
     from weft_cli.commands import chat as command
 
-    command.run(state, url, model, message=message, system=system, max_tokens=max_tokens)
+    command.run(state, url, question, model=model, system=system, max_tokens=max_tokens, temperature=temperature)
+
+
+@app.command()
+def bench(
+    model: ModelArgument,
+    streams: Annotated[str, typer.Option(metavar="N,N", help="How many answers at once, one level each.")] = "1,8,32",
+    tokens: Annotated[int, typer.Option(min=1, max=1_000_000, help="At most so many tokens an answer.")] = 128,
+    seconds: Annotated[float, typer.Option(min=1, max=3600, help="For how long, each level.")] = 10.0,
+    prompt: Annotated[str | None, typer.Option(help="What is asked (default: a question and a number).")] = None,
+    ignore_eos: Annotated[
+        bool, typer.Option("--ignore-eos", help="Answers of full length, from servers that know the field.")
+    ] = False,
+    as_json: JsonOption = False,
+    state: StateOption = None,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", envvar="WEFT_URL", help="Any OpenAI-compatible server (default: the state's mesh)."
+        ),
+    ] = None,
+) -> None:
+    """Measure a model: tokens a second, time to the first token, errors, with many streams at once."""
+    from weft_cli.commands import bench as command
+
+    plan = command.Plan(model, command.levels(streams), tokens, seconds, prompt, ignore_eos=ignore_eos)
+    command.run(state, url, plan, as_json=as_json)
+
+
+@app.command()
+def logs(
+    name: LogArgument,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as lines are written, until Ctrl-C.")] = False,
+    tail: Annotated[int, typer.Option("--tail", "-n", min=0, max=10_000, help="So many lines from the end.")] = 100,
+    node: Annotated[str | None, typer.Option(help="Of a replica on several nodes: which node's, by id.")] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Lines as they are written, at a terminal too.")] = False,
+    state: StateOption = None,
+    url: UrlOption = None,
+) -> None:
+    """Show what a process of this mesh, or a replica on whichever node, has logged."""
+    from weft_cli.commands import logs as command
+
+    command.run(state, url, name, follow=follow, tail=tail, node=node, raw=raw)
+
+
+@app.command()
+def doctor(state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False) -> None:
+    """Check this machine and the mesh, and say for each problem what to do."""
+    from weft_cli.commands import doctor as command
+
+    command.run(state, url, as_json=as_json)
+
+
+@app.command()
+def completion(shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish")]) -> None:
+    """Print what makes a shell complete `weft`: eval "$(weft completion bash)"."""
+    from weft_cli.commands import completion as command
+
+    command.run(shell)
 
 
 @app.command()
 def deploy(
-    source: Annotated[str, typer.Argument(help="A GGUF file on the workers, `tiny` (built in) or `simulated`.")],
+    source: Annotated[
+        str, typer.Argument(help="A GGUF file on the workers, `tiny` or `tiny-embed` (built in), or `simulated`.")
+    ],
     name: Annotated[str | None, typer.Option(help="What people call it (default: from the source).")] = None,
     engine: Annotated[str | None, typer.Option(help="llama.cpp or simulated (default: what fits).")] = None,
     engine_arg: Annotated[
@@ -107,6 +170,7 @@ def deploy(
     replicas: Annotated[int | None, typer.Option(min=0, help="How many copies.")] = None,
     context: Annotated[int | None, typer.Option(min=1, help="Tokens of prompt and answer together.")] = None,
     concurrency: Annotated[int | None, typer.Option(min=1, max=1024, help="Requests that a copy runs at once.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say whether and where it would fit.")] = False,
     wait: Annotated[float, typer.Option(min=0, help="Seconds to wait until it answers.")] = 120.0,
     state: StateOption = None,
     url: UrlOption = None,
@@ -115,7 +179,7 @@ def deploy(
     from weft_cli.commands import models as command
 
     settings = command.Wanted(name, engine, tuple(engine_arg or ()), replicas, context, concurrency)
-    command.deploy(state, url, source, settings, wait_s=wait)
+    command.deploy(state, url, source, settings, wait_s=wait, dry_run=dry_run)
 
 
 @app.command()
@@ -147,6 +211,9 @@ def events(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as events happen.")] = False,
     start: Annotated[int, typer.Option("--from", min=0, metavar="N", help="Begin after this log position.")] = 0,
     catalogue: Annotated[bool, typer.Option(help="List every kind of event there can be.")] = False,
+    asyncapi: Annotated[
+        bool, typer.Option("--asyncapi", help="With --catalogue: as an AsyncAPI document, leases and signals too.")
+    ] = False,
     as_json: JsonOption = False,
     state: StateOption = None,
     url: UrlOption = None,
@@ -154,7 +221,11 @@ def events(
     """Show the event log."""
     from weft_cli.commands import events as command
 
-    if catalogue:
+    if asyncapi and not catalogue:
+        raise Failure("--asyncapi belongs to --catalogue: weft events --catalogue --asyncapi", Exit.USAGE)
+    if asyncapi:
+        command.asyncapi()
+    elif catalogue:
         command.catalogue(as_json=as_json)
     else:
         command.run(state, url, after=start, follow=follow, as_json=as_json)
@@ -162,7 +233,7 @@ def events(
 
 @app.command()
 def explain(
-    replica: Annotated[str, typer.Argument(help="A replica's id, or a model's name for its newest.")],
+    replica: ReplicaArgument,
     as_json: JsonOption = False,
     state: StateOption = None,
     url: UrlOption = None,
@@ -213,6 +284,10 @@ def lint() -> None:
 
 def main() -> int:
     """Run the command line; the exit status."""
+    if "_WEFT_COMPLETE" in os.environ:  # a shell asks what can stand next
+        from typer.completion import get_completion_inspect_parameters
+
+        get_completion_inspect_parameters()  # makes typer's shells known
     try:
         app(prog_name="weft", standalone_mode=True)
     except Failure as e:

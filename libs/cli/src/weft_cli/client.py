@@ -48,6 +48,11 @@ class Gateway:
         with self._asked("GET", _with(path, query)) as answer:
             return _json(answer)
 
+    def text(self, path: str, **query: str | int) -> str:
+        """The body of a GET as text."""
+        with self._asked("GET", _with(path, query)) as answer:
+            return answer.read().decode(errors="replace")
+
     def post(self, path: str, body: object, *, idempotency_key: str | None = None) -> Any:
         """The JSON body of a POST's answer."""
         more = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
@@ -61,7 +66,7 @@ class Gateway:
 
     def stream(
         self, method: str, path: str, body: object = None, *, timeout_s: float | None = None, **query: str | int
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Generator[tuple[str, str]]:
         """Server-sent events as (event, data), until the server ends the stream.
 
         `timeout_s` bounds the silence between two lines; None: the client's own bound.
@@ -93,9 +98,12 @@ class Gateway:
         try:
             connection.request(method, path, content, sent)
             answer = connection.getresponse()
-            if answer.status >= 400:
-                raise Refused(answer.status, _sentence(answer.status, answer.read(1 << 20)))
-            yield answer
+            try:
+                if answer.status >= 400:
+                    raise Refused(answer.status, _sentence(answer.status, answer.read(1 << 20)))
+                yield answer
+            finally:
+                answer.close()  # it has taken the socket over: a server must see at once that nobody reads on
         except TimeoutError as e:
             raise Unreachable(f"{self.url} did not answer within {timeout:g} s") from e
         except (http.client.HTTPException, ConnectionResetError, BrokenPipeError) as e:

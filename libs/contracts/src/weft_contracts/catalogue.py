@@ -98,6 +98,7 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(request.JoinRequested, ("gateway",), NODES),
     Entry(request.ApprovalRequested, ("gateway",), NODES * 0.05),
     Entry(request.DeployRequested, ("gateway",), 500),
+    Entry(request.TrialRequested, ("gateway",), 100, ignorable=True),
     Entry(request.DeleteRequested, ("gateway",), 200),
     Entry(request.RetryRequested, ("gateway",), 100),
     Entry(request.Fulfilled, _OWNERS, 2_000),

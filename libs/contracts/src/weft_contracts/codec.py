@@ -40,6 +40,10 @@ _ADAPTERS: dict[Kind, TypeAdapter[Any]] = {
 }
 
 
+_VALIDATE = {kind: adapter.validator.validate_json for kind, adapter in _ADAPTERS.items()}
+"""The validators themselves: the adapters' own way to them takes 1 µs a call."""
+_TRACE = slice(3, 35)
+"""Where a W3C trace parent holds its trace's id."""
 _NONE: frozenset[str] = frozenset()
 
 
@@ -56,7 +60,10 @@ def encode(commit: Commit) -> bytes:
 
 
 def encode_headers(commit: Commit, event_id: EventId, actor: str, traceparent: str = "") -> dict[str, str]:
-    """The headers of a commit, without the guard's, which belong to the transport."""
+    """The headers of a commit, without the guard's, which belong to the transport.
+
+    `traceparent` names the span that writes it; a commit of another trace keeps its own.
+    """
     headers = {
         h.EVENT_ID: event_id,
         h.CORRELATION_ID: commit.cause.correlation_id,
@@ -67,6 +74,9 @@ def encode_headers(commit: Commit, event_id: EventId, actor: str, traceparent: s
         headers[h.CAUSATION_ID] = commit.cause.causation_id
     if skippable := [f.type for f in commit.facts if (commit.aggregate.kind, f.type) in SKIPPABLE]:
         headers[h.SKIPPABLE] = ",".join(skippable)
+    own = commit.cause.traceparent
+    if own and own[_TRACE] != traceparent[_TRACE]:
+        traceparent = own
     if traceparent:
         headers[h.TRACEPARENT] = traceparent
     return headers
@@ -75,7 +85,7 @@ def encode_headers(commit: Commit, event_id: EventId, actor: str, traceparent: s
 def decode_facts(kind: Kind, body: bytes, skippable: frozenset[str] = frozenset()) -> tuple[Fact, ...]:
     """The facts of a commit's body. What can't be read comes as Unknown or Unreadable, never as an error."""
     try:
-        facts = tuple(_ADAPTERS[kind].validate_json(body))
+        facts = tuple(_VALIDATE[kind](body))
     except ValidationError:
         facts = ()
     return facts or _decode_one_by_one(kind, body, skippable)

@@ -24,6 +24,8 @@ class Cause:
 
     correlation_id: CorrelationId
     causation_id: EventId | None = None
+    traceparent: str = ""
+    """The trace that it belongs to, by W3C; empty where none is recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Recorded:
     @property
     def cause(self) -> Cause:
         """The cause to give to a commit that follows from this one."""
-        return Cause(self.correlation_id, self.event_id)
+        return Cause(self.correlation_id, self.event_id, self.traceparent)
 
     @property
     def guard(self) -> Guard:

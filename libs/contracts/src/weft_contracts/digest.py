@@ -14,6 +14,9 @@ def revision_digest(spec: ModelSpec) -> str:
     How many replicas there are and where they go is not part of it.
     """
     body = spec.model_dump(mode="json", include=_RUN_FIELDS)
+    for newer in ("embeds", "fingerprint"):  # than digests that are in the log
+        if not body["weights"][newer]:
+            del body["weights"][newer]
     return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
 
 

@@ -8,7 +8,16 @@ from weft_dataplane.client_errors import (
     SessionLost,
     SessionRefused,
 )
-from weft_dataplane.engine import Engine, EngineFacts, EngineLoad, LoadFailed, RequestRefused
+from weft_dataplane.embeddings import packed, unpacked
+from weft_dataplane.engine import (
+    Embeddings,
+    EmbedInput,
+    Engine,
+    EngineFacts,
+    EngineLoad,
+    LoadFailed,
+    RequestRefused,
+)
 from weft_dataplane.host_life import HostLife, Identity
 from weft_dataplane.host_watch import watch_host
 from weft_dataplane.servicer import EngineServicer, make_server
@@ -16,6 +25,8 @@ from weft_dataplane.session_client import SessionClient, Sink, make_hello
 from weft_dataplane.ticket import Ending, Ticket
 
 __all__ = [
+    "EmbedInput",
+    "Embeddings",
     "Ending",
     "Engine",
     "EngineFacts",
@@ -36,5 +47,7 @@ __all__ = [
     "Ticket",
     "make_hello",
     "make_server",
+    "packed",
+    "unpacked",
     "watch_host",
 ]

@@ -29,7 +29,11 @@ class FrameTooLarge(SessionError):
 
 
 class QuestionFailed(SessionError):
-    """The engine could not answer a question, or not in time."""
+    """The engine could not answer a question, or not in time; `fault` tells what to do about it."""
+
+    def __init__(self, message: str, fault: pb.Fault.ValueType = pb.FAULT_ENGINE) -> None:
+        super().__init__(message)
+        self.fault = fault
 
 
 def sentence_of(error: BaseException) -> str:

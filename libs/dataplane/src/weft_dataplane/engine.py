@@ -31,6 +31,19 @@ class EngineFacts:
     """requests that run at once; more wait inside the engine"""
 
 
+EmbedInput = str | list[int]
+"""A text to embed, or its token ids."""
+
+
+class Embeddings(NamedTuple):
+    """What embedding made."""
+
+    vectors: list[bytes]
+    """one for each input, in order: 32-bit floats, little-endian"""
+    prompt_tokens: int
+    """of all inputs together"""
+
+
 class RequestRefused(Exception):
     """A request that cannot run; the sentence is meant for the caller.
 
@@ -81,8 +94,11 @@ class Engine(Protocol):
         """How many tokens the prompt has, by this engine's template and tokenizer. Raises RequestRefused."""
         ...
 
-    async def embed(self, texts: list[str]) -> pb.Vectors:
-        """One vector for each text. Raises RequestRefused where the model can't."""
+    async def embed(self, inputs: list[EmbedInput]) -> Embeddings:
+        """One vector for each input; there is at least one, and none is empty.
+
+        Raises RequestRefused where the model can't. Cancelled when nobody waits any more.
+        """
         ...
 
     async def rerank(self, query: str, texts: list[str]) -> pb.Scores:

@@ -10,7 +10,7 @@ from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane.engine import Engine, RequestRefused
 from weft_dataplane.host_life import HostLife
 from weft_dataplane.limits import IDLE_FRAME_S
-from weft_dataplane.packing import pack
+from weft_dataplane.packing import pack, score_bytes
 from weft_dataplane.prompts import prompt_of
 from weft_dataplane.questions import answer_question
 from weft_dataplane.ticket import Ticket
@@ -51,7 +51,7 @@ class EngineSession:
         self._tickets: dict[int, Ticket] = {}
         self._touched: list[Ticket] = []
         self._answers: list[pb.Answer] = []
-        self._questions: set[asyncio.Task[None]] = set()
+        self._questions: dict[int, asyncio.Task[None]] = {}
         self._wake = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._last_frame = self._loop.time()
@@ -59,8 +59,8 @@ class EngineSession:
 
     @property
     def running(self) -> int:
-        """Requests that have not had their last output."""
-        return len(self._tickets)
+        """Requests that have not had their last output, and questions without an answer."""
+        return len(self._tickets) + len(self._questions)
 
     def touch(self, ticket: Ticket) -> None:
         """A ticket has something to send. All that is emitted in this turn of the loop leaves as one frame."""
@@ -76,7 +76,11 @@ class EngineSession:
             return None
         if now - self._writing_since > MAX_WRITE_S:
             return f"the gateway read nothing for {MAX_WRITE_S:g} s"
-        waiting = sum(len(text) + SEGMENT_BYTES for ticket in self._touched for text, _ in ticket.segments)
+        waiting = sum(
+            len(text) + SEGMENT_BYTES + score_bytes(scores)
+            for ticket in self._touched
+            for text, _, scores in ticket.segments
+        )
         if waiting > MAX_BACKLOG_BYTES:
             return f"{waiting} bytes wait for a gateway that does not read"
         return None
@@ -99,6 +103,8 @@ class EngineSession:
             match frame.WhichOneof("frame"):
                 case "submit":
                     self._submit(frame.submit)
+                case "cancel" if frame.cancel.question:
+                    self._withdraw(frame.cancel.question)
                 case "cancel":
                     ticket = self._tickets.get(frame.cancel.request)
                     if ticket is not None and ticket.ending is None:
@@ -114,7 +120,7 @@ class EngineSession:
 
     def end(self) -> None:
         """The session is over: what still runs is cancelled at the engine."""
-        for question in self._questions:
+        for question in self._questions.values():
             question.cancel()
         tickets = [t for t in self._tickets.values() if t.ending is None]
         self._tickets.clear()
@@ -149,19 +155,35 @@ class EngineSession:
 
     def _ask(self, kind: str, frame: pb.ClientFrame) -> None:
         question = {"count": frame.count, "embed": frame.embed, "rerank": frame.rerank}[kind].question
+        if question in self._questions:
+            self._refuse(question, pb.FAULT_BAD_REQUEST, f"question {question} was asked twice in this session")
+            return
         if len(self._questions) >= MAX_QUESTIONS:
-            self._answer(pb.Answer(question=question, error=f"this session already has {MAX_QUESTIONS} questions"))
+            self._refuse(question, pb.FAULT_BUSY, f"this session already has {MAX_QUESTIONS} questions")
+            return
+        if kind != "count" and self._life.phase != pb.PHASE_READY:
+            sentence = f"replica {self._life.identity.replica} is retiring: choose another one"
+            self._refuse(question, pb.FAULT_RETIRING, sentence)
             return
         task = asyncio.create_task(self._reply(question, frame), name=f"question-{question}")
-        self._questions.add(task)
-        task.add_done_callback(self._questions.discard)
+        self._questions[question] = task
+        task.add_done_callback(lambda _: self._questions.pop(question, None))
+
+    def _withdraw(self, question: int) -> None:
+        """Nobody waits for the answer any more."""
+        task = self._questions.get(question)
+        if task is not None:
+            task.cancel()
 
     async def _reply(self, question: int, frame: pb.ClientFrame) -> None:
         try:
             self._answer(await answer_question(frame, self._engine, self._values))
         except Exception as error:
             log.exception("question failed", extra={"question": question, "gateway": self.gateway})
-            self._answer(pb.Answer(question=question, error=f"the engine failed: {error}"[:1000]))
+            self._refuse(question, pb.FAULT_ENGINE, f"the engine failed: {error}"[:1000])
+
+    def _refuse(self, question: int, fault: pb.Fault.ValueType, sentence: str) -> None:
+        self._answer(pb.Answer(question=question, error=sentence, fault=fault))
 
     def _answer(self, answer: pb.Answer) -> None:
         self._answers.append(answer)

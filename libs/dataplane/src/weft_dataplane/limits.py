@@ -3,7 +3,10 @@
 from typing import Final
 
 OLDEST_VERSION: Final = 1
-NEWEST_VERSION: Final = 1
+NEWEST_VERSION: Final = 2
+
+SHAPING_VERSION: Final = 2
+"""From here on an engine knows constraints, biases and scores; an older one would pass over them silently."""
 
 MAX_FRAME_BYTES: Final = 256 * 1024
 MAX_CHUNK_BYTES: Final = 128 * 1024

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from weft_contracts.gen import session_pb2 as pb
 
 from weft_dataplane.limits import MAX_FRAME_BYTES
-from weft_dataplane.ticket import Ending, Segment
+from weft_dataplane.ticket import Ending, Scores, Segment
 
 MAX_ERROR_CHARS = 4096
 """An error is one sentence; a longer one is cut."""
@@ -25,6 +25,11 @@ def text_bytes(text: str) -> int:
     return len(text) if text.isascii() else 4 * len(text)
 
 
+def score_bytes(scores: Scores) -> int:
+    """No fewer bytes than the scores take in a frame."""
+    return sum(score.ByteSize() + 6 for score in scores) if scores else 0
+
+
 class Packer:
     """Fills steps one after another; a new one starts when the next piece might not fit."""
 
@@ -39,13 +44,15 @@ class Packer:
         """Add one request's outputs, merged as far as the bound allows."""
         pieces = list(self._pieces(segments))
         last = len(pieces) - 1
-        for i, (size, text, ids) in enumerate(pieces):
+        for i, (size, text, ids, scores) in enumerate(pieces):
             if i == last and ending is not None:
-                self._end(number, size, text, ids, ending)
+                self._end(number, size, (text, ids, scores), ending)
             else:
-                self._place(size).outputs.add(request=number, text=text, token_ids=ids)
+                output = self._place(size).outputs.add(request=number, text=text, token_ids=ids)
+                if scores:
+                    output.scores.extend(scores)
         if not pieces and ending is not None:
-            self._end(number, OUTPUT_OVERHEAD, "", (), ending)
+            self._end(number, OUTPUT_OVERHEAD, ("", (), ()), ending)
 
     def answer(self, answer: pb.Answer) -> None:
         """Add the answer to a question."""
@@ -57,14 +64,21 @@ class Packer:
             self._place(0)
         return self._frames
 
-    def _end(self, number: int, size: int, text: str, ids: Sequence[int], ending: Ending) -> None:
+    def _end(self, number: int, size: int, segment: Segment, ending: Ending) -> None:
+        text, ids, scores = segment
         error = ending.error[:MAX_ERROR_CHARS]
         size += text_bytes(error)
         if size > self._room_of_a_frame:
-            self._place(size).outputs.add(request=number, text=text, token_ids=ids)
-            text, ids, size = "", (), OUTPUT_OVERHEAD + text_bytes(error)
+            self._place(size).outputs.add(request=number, text=text, token_ids=ids, scores=scores)
+            text, ids, scores, size = "", (), (), OUTPUT_OVERHEAD + text_bytes(error)
         output = self._place(size).outputs.add(
-            request=number, text=text, token_ids=ids, finish=ending.finish, fault=ending.fault, error=error
+            request=number,
+            text=text,
+            token_ids=ids,
+            scores=scores,
+            finish=ending.finish,
+            fault=ending.fault,
+            error=error,
         )
         usage = output.usage
         usage.prompt_tokens = ending.prompt_tokens
@@ -83,40 +97,46 @@ class Packer:
         self._room -= size
         return step
 
-    def _pieces(self, segments: Sequence[Segment]) -> Iterator[tuple[int, str, Sequence[int]]]:
+    def _pieces(self, segments: Sequence[Segment]) -> Iterator[tuple[int, str, Sequence[int], Scores]]:
         """Merge neighbouring segments while they fit one frame; cut one that never would."""
         if len(segments) == 1:
-            text, ids = segments[0]
+            text, ids, scores = segments[0]
             size = OUTPUT_OVERHEAD + text_bytes(text) + 5 * len(ids)
+            if scores:
+                size += score_bytes(scores)
             if size <= self._room_of_a_frame:
-                yield size, text, ids
+                yield size, text, ids, scores
                 return
         texts: list[str] = []
         merged: list[int] = []
+        scored: list[pb.TokenScore] = []
         total = OUTPUT_OVERHEAD
-        for text, ids in self._cut(segments):
-            size = text_bytes(text) + 5 * len(ids)
+        for text, ids, scores in self._cut(segments):
+            size = text_bytes(text) + 5 * len(ids) + score_bytes(scores)
             if total + size > self._room_of_a_frame and (texts or merged):
-                yield total, "".join(texts), merged
-                texts, merged, total = [], [], OUTPUT_OVERHEAD
+                yield total, "".join(texts), merged, scored
+                texts, merged, scored, total = [], [], [], OUTPUT_OVERHEAD
             texts.append(text)
             merged.extend(ids)
+            scored.extend(scores)
             total += size
         if texts:
-            yield total, "".join(texts), merged
+            yield total, "".join(texts), merged, scored
 
     def _cut(self, segments: Iterable[Segment]) -> Iterator[Segment]:
-        """Segments that each fit a frame. One that doesn't gives its ids with its last piece of text."""
+        """Segments that each fit a frame. One that doesn't gives its ids and scores after its text."""
         room = self._room_of_a_frame - OUTPUT_OVERHEAD
         chars, count = max(1, room // 4), max(1, room // 5)
-        for text, ids in segments:
-            if text_bytes(text) + 5 * len(ids) <= room:
-                yield text, ids
+        for text, ids, scores in segments:
+            if text_bytes(text) + 5 * len(ids) + score_bytes(scores) <= room:
+                yield text, ids, scores
                 continue
             for start in range(0, len(text), chars):
-                yield text[start : start + chars], ()
+                yield text[start : start + chars], (), ()
             for start in range(0, len(ids), count):
-                yield "", ids[start : start + count]
+                yield "", ids[start : start + count], ()
+            for score in scores:
+                yield "", (), (score,)
 
 
 def pack(

@@ -1,13 +1,16 @@
 """Questions that a gateway asks beside the tokens, each with a bounded wait."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from weft_contracts.gen import session_pb2 as pb
 from weft_contracts.gen import session_pb2_grpc as pb_grpc
 
-from weft_dataplane.client_errors import QuestionFailed, SessionError
+from weft_dataplane.client_errors import QuestionFailed, SessionBusy, SessionError
+from weft_dataplane.embeddings import Group, embed_message, embeddings_of, groups, written
+from weft_dataplane.engine import Embeddings, EmbedInput
 from weft_dataplane.limits import MAX_FRAME_BYTES
 from weft_dataplane.outbox import Outbox
 from weft_dataplane.value_client import get_value, put_value
@@ -42,11 +45,38 @@ class QuestionDesk:
         count.question = self._number()
         return (await self._ask(count.question, pb.ClientFrame(count=count), timeout)).count
 
-    async def embed(self, texts: list[str], *, timeout: float = 60.0) -> pb.Vectors:
-        """One vector for each text. All texts together fit one frame."""
-        embed = pb.Embed(question=self._number(), texts=texts)
-        answer = await self._ask(embed.question, pb.ClientFrame(embed=embed), timeout)
-        return pb.Vectors.FromString(await self._fetch(answer.handle, timeout))
+    async def embed(self, inputs: Sequence[EmbedInput], *, timeout: float = 130.0) -> Embeddings:
+        """One vector for each text or list of token ids, in order, whatever their size and number.
+
+        They are asked about in groups, one after another; `timeout` is for each group.
+        """
+        vectors: list[bytes] = []
+        tokens = 0
+        for group in groups(inputs):
+            made = await self._embed(group, timeout)
+            if len(made.vectors) != len(group.inputs):
+                raise QuestionFailed(f"the replica made {len(made.vectors)} vectors of {len(group.inputs)} inputs")
+            vectors += made.vectors
+            tokens += made.prompt_tokens
+        return Embeddings(vectors, tokens)
+
+    async def _embed(self, group: Group, timeout: float) -> Embeddings:
+        number = self._number()
+        if group.frame:
+            embed = embed_message(number, group.inputs)
+        else:
+            large = pb.EmbedInputs(inputs=written(group.inputs))
+            try:
+                embed = pb.Embed(
+                    question=number, handle=await put_value(self._stub, large.SerializeToString(), timeout)
+                )
+            except SessionError as error:
+                fault = pb.FAULT_BUSY if isinstance(error, SessionBusy) else pb.FAULT_ENGINE
+                raise QuestionFailed(str(error), fault) from None
+        answer = await self._ask(number, pb.ClientFrame(embed=embed), timeout)
+        if answer.HasField("vectors"):
+            return embeddings_of(answer.vectors)
+        return embeddings_of(pb.Vectors.FromString(await self._fetch(answer.handle, timeout)))
 
     async def rerank(self, query: str, texts: list[str], *, timeout: float = 60.0) -> pb.Scores:
         """One score for each text. Query and texts together fit one frame."""
@@ -77,7 +107,7 @@ class QuestionDesk:
         if self._over is not None:
             raise QuestionFailed(self._over)
         if len(self._open) >= MAX_OPEN:
-            raise QuestionFailed(f"{MAX_OPEN} questions to this replica are unanswered already")
+            raise QuestionFailed(f"{MAX_OPEN} questions to this replica are unanswered already", pb.FAULT_BUSY)
         waiting = self._open[question] = asyncio.get_running_loop().create_future()
         try:
             self._outbox.put(frame)
@@ -86,14 +116,21 @@ class QuestionDesk:
         except SessionError as error:
             if isinstance(error, QuestionFailed):
                 raise
-            raise QuestionFailed(str(error)) from None
+            fault = pb.FAULT_BUSY if isinstance(error, SessionBusy) else pb.FAULT_ENGINE
+            raise QuestionFailed(str(error), fault) from None
         except TimeoutError:
             raise QuestionFailed(f"no answer within {timeout:g} s") from None
         finally:
-            self._open.pop(question, None)
+            if self._open.pop(question, None) is not None and self._over is None:
+                self._withdraw(question)
         if answer.error:
-            raise QuestionFailed(answer.error)
+            raise QuestionFailed(answer.error, answer.fault or pb.FAULT_ENGINE)
         return answer
+
+    def _withdraw(self, question: int) -> None:
+        """Nobody waits for the answer any more: the engine need not make it."""
+        with suppress(SessionError):
+            self._outbox.put(pb.ClientFrame(cancel=pb.Cancel(question=question)))
 
     async def _fetch(self, handle: str, timeout: float) -> bytes:
         try:

@@ -5,6 +5,7 @@ from typing import Final
 
 from weft_contracts.gen import session_pb2 as pb
 
+from weft_dataplane.embeddings import MAX_INLINE_BYTES, inputs_of, vectors_message
 from weft_dataplane.engine import Engine, RequestRefused
 from weft_dataplane.prompts import prompt_of
 from weft_dataplane.values import ValueRefused, ValueStore
@@ -29,15 +30,18 @@ async def answer_question(frame: pb.ClientFrame, engine: Engine, values: ValueSt
                 case "count":
                     answer.count = await engine.count(prompt_of(frame.count, values))
                 case "embed":
-                    vectors = await engine.embed(list(frame.embed.texts))
-                    answer.handle = values.keep(vectors.SerializeToString()).handle
+                    vectors = vectors_message(await engine.embed(inputs_of(frame.embed, values)))
+                    if vectors.ByteSize() <= MAX_INLINE_BYTES:
+                        answer.vectors.CopyFrom(vectors)
+                    else:
+                        answer.handle = values.keep(vectors.SerializeToString()).handle
                 case _:
                     scores = await engine.rerank(frame.rerank.query, list(frame.rerank.texts))
                     answer.handle = values.keep(scores.SerializeToString()).handle
     except RequestRefused as refused:
-        answer.error = refused.sentence
+        answer.error, answer.fault = refused.sentence, refused.fault
     except ValueRefused as refused:
-        answer.error = str(refused)
+        answer.error, answer.fault = str(refused), pb.FAULT_BUSY
     except TimeoutError:
-        answer.error = f"the engine did not answer within {MAX_ANSWER_S:g} s"
+        answer.error, answer.fault = f"the engine did not answer within {MAX_ANSWER_S:g} s", pb.FAULT_ENGINE
     return answer

@@ -1,12 +1,13 @@
 """For tests of whoever stands on a session: an engine that does what a test tells it, on a real socket."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 from weft_contracts.gen import session_pb2 as pb
 
-from weft_dataplane.engine import EngineFacts, EngineLoad, RequestRefused
+from weft_dataplane.embeddings import packed
+from weft_dataplane.engine import Embeddings, EmbedInput, EngineFacts, EngineLoad, RequestRefused
 from weft_dataplane.host_life import HostLife, Identity
 from weft_dataplane.servicer import EngineServicer, make_server
 from weft_dataplane.session_client import SessionClient, make_hello
@@ -27,6 +28,11 @@ class ScriptedEngine:
         self.cancelled: list[int] = []
         self.refuse: RequestRefused | None = None
         self.steps = 0
+        self.dimensions = 100_000
+        self.embedding: list[list[EmbedInput]] = []
+        """questions that it embeds, or that were withdrawn while it did"""
+        self.may_embed = asyncio.Event()
+        self.may_embed.set()
         self._moved = asyncio.Event()
 
     @property
@@ -53,8 +59,14 @@ class ScriptedEngine:
     async def count(self, prompt: pb.Prompt) -> int:
         return len(prompt.text or "".join(m.content for m in prompt.chat.messages))
 
-    async def embed(self, texts: list[str]) -> pb.Vectors:
-        return pb.Vectors(vectors=[pb.Vector(values=[float(len(text))] * 100_000) for text in texts])
+    async def embed(self, inputs: list[EmbedInput]) -> Embeddings:
+        self.embedding.append(inputs)
+        if self.refuse is not None:
+            raise self.refuse
+        await self.may_embed.wait()
+        made = [packed([float(len(each))] * self.dimensions) for each in inputs]
+        self.embedding.remove(inputs)
+        return Embeddings(made, sum(map(len, inputs)))
 
     async def rerank(self, query: str, texts: list[str]) -> pb.Scores:
         raise RequestRefused(pb.FAULT_BAD_REQUEST, "this model does not rerank")
@@ -62,11 +74,11 @@ class ScriptedEngine:
     async def close(self) -> None:
         return None
 
-    def step(self, text: str = "a") -> None:
+    def step(self, text: str = "a", scores: Sequence[pb.TokenScore] = ()) -> None:
         """One token for each running request."""
         self.steps += 1
         for ticket in list(self.tickets.values()):
-            ticket.emit(text, [7])
+            ticket.emit(text, [7], scores)
 
     def finish_all(self) -> None:
         for ticket in list(self.tickets.values()):

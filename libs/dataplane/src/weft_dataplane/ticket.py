@@ -1,6 +1,6 @@
 """A running request as the engine sees it: where its outputs go, until its end."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from weft_contracts.gen import session_pb2 as pb
@@ -17,8 +17,9 @@ class Ending(NamedTuple):
     error: str = ""
 
 
-Segment = tuple[str, Sequence[int]]
-"""Text and exactly the token ids that make it."""
+Scores = Sequence[pb.TokenScore]
+Segment = tuple[str, Sequence[int], Scores]
+"""Text, exactly the token ids that make it, and their scores where the request asked for them."""
 
 
 class Outlet(Protocol):
@@ -36,7 +37,7 @@ class Ticket:
     request can go on elsewhere from any output. Nothing goes out after `finish`.
     """
 
-    __slots__ = ("_outlet", "ending", "number", "segments", "touched")
+    __slots__ = ("_outlet", "ending", "number", "on_end", "segments", "touched")
 
     def __init__(self, number: int, outlet: Outlet) -> None:
         self.number = number
@@ -44,12 +45,14 @@ class Ticket:
         self.segments: list[Segment] = []
         self.ending: Ending | None = None
         self.touched = False
+        self.on_end: Callable[[Ending], None] | None = None
+        """Called once, with the ending; for who records it."""
 
-    def emit(self, text: str, token_ids: Sequence[int]) -> None:
+    def emit(self, text: str, token_ids: Sequence[int], scores: Scores = ()) -> None:
         """Hand over text and the ids that make it. Call it on the loop's thread."""
         if self.ending is not None:
             return
-        self.segments.append((text, token_ids))
+        self.segments.append((text, token_ids, scores))
         if not self.touched:
             self.touched = True
             self._outlet.touch(self)
@@ -59,6 +62,8 @@ class Ticket:
         if self.ending is not None:
             return
         self.ending = ending
+        if self.on_end is not None:
+            self.on_end(ending)
         if not self.touched:
             self.touched = True
             self._outlet.touch(self)

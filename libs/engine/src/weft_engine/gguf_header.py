@@ -56,6 +56,8 @@ class GgufHeader:
     """files that make the model together; 1 for a whole one"""
     causal: bool
     """False for encoders (embedding models)"""
+    pooling: int
+    """how token vectors become one, by llama.cpp's number; 0: not at all, as in models that write"""
     chat_template: str
     """empty when the file has none"""
     tokenizer: str
@@ -65,6 +67,11 @@ class GgufHeader:
     eos_token: int | None
     add_bos: bool | None
     """None when the file leaves it to the tokenizer's default"""
+
+    @property
+    def embeds(self) -> bool:
+        """Whether it is made to make embeddings, or scores, and not to write."""
+        return not self.causal or self.pooling > 0
 
     def kv_bytes_per_token(self, value_bytes: float = 2.0) -> float:
         """Bytes of KV cache that one token of context takes, with `value_bytes` per cached value."""
@@ -151,6 +158,7 @@ def _read(path: Path, *, hurried: bool) -> GgufHeader:
         tensor_types=tuple(sorted(by_type, key=lambda name: -by_type[name])),
         splits=max(1, facts.integer("split.count", 1)),
         causal=facts.flag(f"{architecture}.attention.causal") is not False,
+        pooling=facts.integer(f"{architecture}.pooling_type", 0),
         chat_template=facts.text("tokenizer.chat_template"),
         tokenizer=facts.text("tokenizer.ggml.model"),
         tokenizer_pre=facts.text("tokenizer.ggml.pre"),

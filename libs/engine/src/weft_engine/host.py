@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import time
 from typing import Final
 
@@ -12,6 +13,7 @@ from weft_engine.adapters import load_engine
 from weft_engine.announce import Announcer
 from weft_engine.endings import Ending, Endings
 from weft_engine.launch import Launch
+from weft_engine.traced import ENDPOINT, traced
 
 RETIRED: Final = 0
 OTHER_FAILURE: Final = 1
@@ -52,6 +54,7 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
         if isinstance(ready, Ending):
             return ready.exit_code
         engine = ready
+        engine = traced(engine, launch, os.environ.get(ENDPOINT))
         servicer.attach(engine)
         life.move(pb.PHASE_READY)
         facts = engine.facts

@@ -2,25 +2,27 @@
 
 from collections import deque
 from collections.abc import Sequence
+from typing import Generic, TypeVar
 
-Piece = tuple[str, Sequence[int]]
-"""A piece of text and the ids of the tokens that make it, mostly one."""
+TokenT = TypeVar("TokenT")
+Piece = tuple[str, Sequence[TokenT]]
+"""A piece of text and the tokens that make it, mostly one."""
 
 
-class StopScanner:
-    """Feed it pieces; what it releases is whole pieces, so text and ids always belong together."""
+class StopScanner(Generic[TokenT]):
+    """Feed it pieces; what it releases is whole pieces, so text and tokens always belong together."""
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = [stop for stop in stops if stop]
-        self._held: deque[Piece] = deque()
+        self._held: deque[Piece[TokenT]] = deque()
         self._text = ""
         self.stopped = False
         """a stop string was met; nothing more is to be fed"""
 
-    def feed(self, piece: Piece) -> Piece:
-        """Take one piece; answer the text that is safe to send, and its ids.
+    def feed(self, piece: Piece[TokenT]) -> Piece[TokenT]:
+        """Take one piece; answer the text that is safe to send, and its tokens.
 
-        At a stop string the text before it is answered, with the ids of all pieces that hold some of it.
+        At a stop string the text before it is answered, with the tokens of all pieces that hold some of it.
         """
         if not self._stops:
             return piece
@@ -32,7 +34,7 @@ class StopScanner:
             return self._release(min(found), cut=True)
         return self._release(len(self._text) - self._possible_start(), cut=False)
 
-    def rest(self) -> Piece:
+    def rest(self) -> Piece[TokenT]:
         """What is still held, at the end of the stream."""
         return self._release(len(self._text), cut=False)
 
@@ -45,21 +47,21 @@ class StopScanner:
                 return length
         return 0
 
-    def _release(self, end: int, *, cut: bool) -> Piece:
+    def _release(self, end: int, *, cut: bool) -> Piece[TokenT]:
         """Release the pieces that end by `end`; with `cut` also the beginning of one that goes beyond."""
         texts: list[str] = []
-        ids: list[int] = []
+        tokens: list[TokenT] = []
         position = 0
         while self._held:
-            text, piece_ids = self._held[0]
+            text, piece_tokens = self._held[0]
             if position + len(text) > end:
                 if cut and position < end:
                     texts.append(text[: end - position])
-                    ids.extend(piece_ids)
+                    tokens.extend(piece_tokens)
                 break
             self._held.popleft()
             texts.append(text)
-            ids.extend(piece_ids)
+            tokens.extend(piece_tokens)
             position += len(text)
         self._text = self._text[position:]
-        return "".join(texts), ids
+        return "".join(texts), tokens

@@ -7,11 +7,11 @@ whatever its size up to 1,000; reading about 10 µs a commit plus 2 µs a fact.
 import json
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, cast
 
 from nats.aio.client import Client
-from nats.aio.msg import Msg
 from nats.errors import ConnectionClosedError, NoRespondersError
 from nats.errors import TimeoutError as NatsTimeout
 from nats.js.api import RawStreamMsg
@@ -26,6 +26,7 @@ from weft_contracts.topology import EVENTS
 
 from weft_eventlog import guards as g
 from weft_eventlog.errors import Conflict, ForeignDuplicate, LogFull, LogUnavailable
+from weft_eventlog.inbox import Inbox, shorten
 from weft_eventlog.quick_headers import quicken
 from weft_eventlog.tail import consumer_config, next_sequence, read_between
 
@@ -67,16 +68,21 @@ Find = Callable[[Commit, int | None], Awaitable[int | None]]
 """Where a commit stands after its guard, up to a sequence (None: the head); None if it does not stand there."""
 
 
+Trace = Callable[[Sequence[Commit]], AbstractContextManager[str]]
+"""Records an append as a span and gives the trace parent for the commits' headers."""
+
+
 class EventLog:
     """One connection's view of the log. `actor` is the opaque name under which it appends."""
 
-    def __init__(self, client: Client, actor: str, find: Find | None = None) -> None:
-        """`find` looks a commit up for those who may not read the stream; see `Find`."""
+    def __init__(self, client: Client, actor: str, find: Find | None = None, trace: Trace | None = None) -> None:
+        """`find` looks a commit up for those who may not read the stream; see `Find`. `trace`: none are recorded."""
         quicken(client)
         self._client = client
         self._find = find or self._find_at_leader
         self._js = client.jetstream(timeout=_ONE_TRY)
         self._actor = actor
+        self._trace = trace
 
     async def append(self, *commits: Commit, timeout: float = 20.0) -> tuple[int, ...]:
         """Append commits, all or none, and return their sequences.
@@ -87,6 +93,12 @@ class EventLog:
         if not 1 <= len(commits) <= MAX_BATCH:
             raise ValueError(f"a batch takes 1 to {MAX_BATCH} commits, not {len(commits)}")
         named = [c if c.event_id else replace(c, event_id=new_event_id()) for c in commits]
+        if self._trace is None:
+            return await self._append(named, timeout, "")
+        with self._trace(named) as traceparent:
+            return await self._append(named, timeout, traceparent)
+
+    async def _append(self, named: Sequence[Commit], timeout: float, traceparent: str) -> tuple[int, ...]:
         bodies = [encode(commit) for commit in named]
         try:
             async for attempt in AsyncRetrying(
@@ -97,8 +109,8 @@ class EventLog:
             ):
                 with attempt:
                     if len(named) == 1:
-                        return (await self._append_one(named[0], bodies[0]),)
-                    return await self._append_batch(named, bodies)
+                        return (await self._append_one(named[0], bodies[0], traceparent),)
+                    return await self._append_batch(named, bodies, traceparent)
         except _RETRIED as error:
             raise LogUnavailable(f"the log did not answer for {timeout:.0f} s: {error!r}") from error
         raise AssertionError("unreachable")
@@ -132,15 +144,18 @@ class EventLog:
         """
         return read_between(self._js, filters or EVENTS.subjects, after=after, upto=upto)
 
-    async def subscribe(
-        self, callback: Callable[[Msg], Awaitable[None]], filters: Sequence[str], after: int
-    ) -> JetStreamContext.PushSubscription:
-        """An ordered push subscription from behind a sequence, for a projection. The callback only enqueues."""
+    def inbox(self, size: int) -> Inbox:
+        """Where messages wait for a projection; the server is held back above `size`."""
+        return Inbox(self._client, size)
+
+    async def subscribe(self, inbox: Inbox, filters: Sequence[str], after: int) -> JetStreamContext.PushSubscription:
+        """An ordered push subscription from behind a sequence, for a projection."""
+        shorten(self._client)
         return await self._js.subscribe(
             "",
             stream=EVENTS.name,
             ordered_consumer=True,
-            cb=callback,
+            cb=inbox.put,
             idle_heartbeat=1.0,
             config=consumer_config(filters, after),
         )
@@ -149,11 +164,11 @@ class EventLog:
         """Whether the log holds a commit of these filters behind a sequence, by the leader. Raises LogUnavailable."""
         return await next_sequence(self._js, filters, sequence) is not None
 
-    async def _append_one(self, commit: Commit, body: bytes) -> int:
+    async def _append_one(self, commit: Commit, body: bytes, traceparent: str) -> int:
         subject = commit.aggregate.subject(commit.facts[0].type)
         event_id = commit.event_id
         assert event_id is not None
-        headers = encode_headers(commit, event_id, self._actor) | g.guard_headers(commit.guard)
+        headers = encode_headers(commit, event_id, self._actor, traceparent) | g.guard_headers(commit.guard)
         try:
             ack = await self._js.publish(subject, body, stream=EVENTS.name, headers=headers)
         except APIError as error:
@@ -162,12 +177,15 @@ class EventLog:
             raise ForeignDuplicate(f"event id {event_id} stands at {ack.seq}, and it is not this commit")
         return int(ack.seq)
 
-    async def _append_batch(self, commits: Sequence[Commit], bodies: Sequence[bytes]) -> tuple[int, ...]:
+    async def _append_batch(
+        self, commits: Sequence[Commit], bodies: Sequence[bytes], traceparent: str
+    ) -> tuple[int, ...]:
         batch = secrets.token_hex(16)
         for place, (commit, body) in enumerate(zip(commits, bodies, strict=True), 1):
             subject = commit.aggregate.subject(commit.facts[0].type)
             assert commit.event_id is not None
-            headers = encode_headers(commit, commit.event_id, self._actor) | g.guard_headers(commit.guard)
+            headers = encode_headers(commit, commit.event_id, self._actor, traceparent)
+            headers |= g.guard_headers(commit.guard)
             headers |= {g.BATCH_ID: batch, g.BATCH_SEQUENCE: str(place)}
             if place < len(commits):
                 await self._client.publish(subject, body, headers=headers)

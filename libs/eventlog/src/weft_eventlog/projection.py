@@ -13,24 +13,23 @@ from dataclasses import replace
 from typing import Any
 
 import structlog
-from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.js.errors import Error as JetStreamError
 from weft_contracts.commit import Recorded
-from weft_contracts.facts.fact import Unknown, Unreadable, Voided
+from weft_contracts.facts.fact import Fact, Unknown, Unreadable, Voided
 from weft_contracts.ids import EventId
 from weft_contracts.subjects import Aggregate
 from weft_contracts.topology import EVENTS
 
 from weft_eventlog import tail
 from weft_eventlog.cancelling import end_if_cancelled
+from weft_eventlog.delivered import Delivered, recorded
 from weft_eventlog.errors import LogUnavailable
-from weft_eventlog.inbox import Inbox
 from weft_eventlog.log import EventLog
 
 Fold = Callable[[Sequence[Recorded]], Awaitable[None] | None]
 BATCH = 1000
-_SPECIAL = (Unknown, Unreadable, Voided)
+_SPECIAL: frozenset[type[Fact]] = frozenset((Unknown, Unreadable, Voided))
 _LOOK_AFTER = 5.0
 """Seconds of silence after which the projection asks the log whether it really has nothing new."""
 _COLLECTED_AFTER = (50_000, 20, 100)
@@ -69,6 +68,11 @@ class Projection:
         self._progress = asyncio.Condition()
         self._head = 0
         self._consumer_sequence = 0
+
+    @property
+    def filters(self) -> tuple[str, ...]:
+        """What it folds of the log."""
+        return self._filters
 
     @property
     def suspects(self) -> Mapping[Aggregate, str]:
@@ -126,8 +130,8 @@ class Projection:
         self.halted = why
 
     async def _follow(self) -> None:
-        inbox = Inbox(tail.QUEUE)
-        subscription = await self._log.subscribe(inbox.put, self._filters, self.position)
+        inbox = self._log.inbox(tail.QUEUE)
+        subscription = await self._log.subscribe(inbox, self._filters, self.position)
         self._consumer_sequence = 0
         try:
             while True:
@@ -144,35 +148,35 @@ class Projection:
             with contextlib.suppress(NatsError, JetStreamError):
                 await subscription.unsubscribe()
 
-    async def _take(self, messages: Sequence[Msg]) -> None:
+    async def _take(self, messages: Sequence[Delivered]) -> None:
         commits: list[Recorded] = []
         for message in messages:
-            sequence = tail.consumer_sequence(message)
-            if sequence not in (1, self._consumer_sequence + 1):
-                self._halt(f"a hole in the log's delivery before {tail.stream_sequence(message)}")
-            self._consumer_sequence = sequence
-            if tail.stream_sequence(message) <= self.position:
+            place = message.place
+            if place != self._consumer_sequence + 1 and place != 1:
+                self._halt(f"a hole in the log's delivery before {message.sequence}")
+            self._consumer_sequence = place
+            if message.sequence <= self.position:
                 continue  # a consumer made anew may repeat
-            commit = tail.recorded(message)
+            commit = recorded(message)
             if commit is not None:
                 commits.append(commit)
         if commits:
             outcome = self._fold([self._readable(commit) for commit in commits])
             if inspect.isawaitable(outcome):
                 await outcome
-        last = tail.stream_sequence(messages[-1])
+        last = messages[-1].sequence
         async with self._progress:
             if last > self.position:
                 self.position = last
                 if commits:
                     self.event_id = commits[-1].event_id
-            if self.position >= self._head or tail.pending(messages[-1]) == 0:
+            if self.position >= self._head or messages[-1].pending == 0:
                 self.caught_up.set()
             self._progress.notify_all()
 
     def _readable(self, commit: Recorded) -> Recorded:
         """The commit with the facts that a fold may see. None may be left: the aggregate has moved all the same."""
-        if not any(isinstance(fact, _SPECIAL) for fact in commit.facts):
+        if _SPECIAL.isdisjoint(map(type, commit.facts)):
             return commit
         kept: list[Any] = []
         for fact in commit.facts:

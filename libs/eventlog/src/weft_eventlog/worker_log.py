@@ -23,7 +23,7 @@ from weft_contracts.topology import EVENTS, worker_durable
 from weft_eventlog import tail
 from weft_eventlog.cancelling import end_if_cancelled
 from weft_eventlog.errors import LogUnavailable
-from weft_eventlog.log import EventLog
+from weft_eventlog.log import EventLog, Trace
 
 _API = "$JS.API.CONSUMER"
 _PULL = 200
@@ -48,11 +48,11 @@ def _status(message: Msg) -> str:
 class WorkerLog:
     """One worker's view of the log."""
 
-    def __init__(self, client: Client, node: NodeId) -> None:
+    def __init__(self, client: Client, node: NodeId, trace: Trace | None = None) -> None:
         self._client = client
         self._node = node
         self._durable = worker_durable(node).name
-        self._log = EventLog(client, actor=node, find=self._find_in_own_part)
+        self._log = EventLog(client, actor=node, find=self._find_in_own_part, trace=trace)
         self._own: dict[EventId, int] = {}
         """Sequences of the last folded commits, to tell a conflict from a retry that had landed."""
         self.position = 0

@@ -6,6 +6,7 @@ from weft_placement.decide import Circumstances, NoPlace, Placement, choose, dec
 from weft_placement.explain import Explanation, NodeAnswer, NotInTheLog, explain, explain_decision
 from weft_placement.outlook import Outlook
 from weft_placement.policy import BadPolicy, Policy, parse_policy
+from weft_placement.trial import Trial, try_out
 
 __all__ = [
     "BadPolicy",
@@ -19,9 +20,11 @@ __all__ = [
     "Outlook",
     "Placement",
     "Policy",
+    "Trial",
     "choose",
     "decide_placement",
     "explain",
     "explain_decision",
     "parse_policy",
+    "try_out",
 ]

@@ -1,6 +1,6 @@
 """Why here, and why not there: every node's answer about one replica, computed again."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from weft_contracts.commit import Recorded
@@ -91,7 +91,7 @@ def _explain(
 ) -> Explanation:
     decision = decision or replica.placed or replica.unplaceable
     receipt = decision.receipt if decision is not None else None
-    policy = policy or _policy_of(receipt)
+    policy = policy or policy_of(receipt)
     members = decision.members if isinstance(decision, Placed) else ()
     chosen = frozenset(member.node for member in members)
     answers: tuple[NodeAnswer, ...] = ()
@@ -103,7 +103,7 @@ def _explain(
     else:
         outlook.lift(replica)
         board.sync(outlook)
-        answers = _answers(fleet, board, replica, chosen)
+        answers = answers_of(fleet, board, replica, chosen)
     return Explanation(
         replica=replica.id,
         model_name=fleet.models[replica.model].name,
@@ -115,7 +115,8 @@ def _explain(
     )
 
 
-def _answers(fleet: Fleet, board: Board, replica: ReplicaView, chosen: frozenset[NodeId]) -> tuple[NodeAnswer, ...]:
+def answers_of(fleet: Fleet, board: Board, replica: ReplicaView, chosen: Collection[str]) -> tuple[NodeAnswer, ...]:
+    """Every node's answer on a board that is in step, the best first."""
     avoid = avoided(replica.avoid)
     offers: list[tuple[tuple[int, float, int, NodeId], NodeAnswer]] = []
     refusals: list[tuple[int, str, NodeAnswer]] = []
@@ -158,7 +159,8 @@ def _outcome(fleet: Fleet, decision: Placed | Unplaceable | None, answers: tuple
             return f"not decided yet; {takers} of {len(answers)} nodes could take it"
 
 
-def _policy_of(receipt: Receipt | None) -> Policy:
+def policy_of(receipt: Receipt | None) -> Policy:
+    """The policy that a receipt names; the default one without a receipt, or for a text that names none."""
     try:
         return Policy() if receipt is None else parse_policy(receipt.policy)
     except BadPolicy:

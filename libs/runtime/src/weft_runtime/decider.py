@@ -13,6 +13,7 @@ from weft_contracts.subjects import Aggregate
 from weft_eventlog import Conflict, EventLog, LogFull, LogUnavailable, Projection
 from weft_eventlog.cancelling import end_if_cancelled
 
+from weft_runtime import traces
 from weft_runtime.health import Health
 from weft_runtime.leadership import Leadership
 from weft_runtime.logs import get_logger
@@ -54,6 +55,7 @@ class Decider:
 
     async def _round(self) -> bool:
         """One round of decisions. True if something was appended and folded."""
+        began_ns = traces.now_ns()
         started = time.perf_counter()
         decisions = self._decide(time.time(), random.getrandbits(53))
         _SECONDS.observe(time.perf_counter() - started)
@@ -62,7 +64,7 @@ class Decider:
             if self._touches_suspects(decision.commits):
                 continue
             try:
-                last = max(last, *await self._log.append(*decision.commits))
+                last = max(last, *await self._append(decision, began_ns))
                 _APPENDED.inc()
             except Conflict as conflict:
                 _LOST.inc()
@@ -92,6 +94,12 @@ class Decider:
         except TimeoutError:
             _log.warning("own decisions not yet folded", sequence=last)
         return True
+
+    async def _append(self, decision: Decision, began_ns: int) -> tuple[int, ...]:
+        if not traces.on():
+            return await self._log.append(*decision.commits)
+        with traces.deciding(decision, began_ns):
+            return await self._log.append(*decision.commits)
 
     def _touches_suspects(self, commits: Sequence[Commit]) -> bool:
         suspects = self._projection.suspects

@@ -51,7 +51,7 @@ class Runtime:
         """New at each start of the process; stands in every line of its log."""
         self.broker = broker
         self.client = client
-        self.log = EventLog(client, actor=name)
+        self.log = self.event_log(name)
         self.health = health
         self.routes: list[BaseRoute] = []
         """Further routes of the small HTTP server that serves health and metrics."""
@@ -71,6 +71,17 @@ class Runtime:
     def servers(self) -> int:
         """NATS servers that this connection knows of."""
         return max(1, len(self.client.servers))
+
+    @property
+    def subscriptions(self) -> tuple[str, ...]:
+        """All that this process hears: the filters of its projections and of the broker's subscribers."""
+        filters = [filter for projection in self.projections for filter in projection.filters]
+        subscribers: list[Any] = list(self.broker.subscribers)  # NATS' own, which have a subject
+        return (*dict.fromkeys([*filters, *(str(each.subject.template) for each in subscribers)]),)
+
+    def event_log(self, actor: str) -> EventLog:
+        """The log on this service's connection, for who appends under another name than the service's."""
+        return EventLog(self.client, actor=actor, trace=traces.appending if traces.on() else None)
 
     def spawn(self, name: str, work: Coroutine[Any, Any, Any]) -> None:
         """Run a root task: its end, however it comes, ends the service."""
@@ -112,11 +123,15 @@ class Runtime:
         _log.info("caught up", projection=projection.name, position=projection.position)
         await asyncio.Event().wait()
 
+    def own_routes(self) -> list[BaseRoute]:
+        """What the HTTP server of any service shows beside its health: its folds, and its AsyncAPI document."""
+        return [web.projections_route(self.projections), web.asyncapi_route(self.name, lambda: self.subscriptions)]
+
     async def run(self) -> int:
         """Wait for the first root task to end; the exit status is 0 only where it was asked to stop."""
         if not self.own_http:
             http = web.server(
-                web.app(self.health, [web.projections_route(self.projections), *self.routes]),
+                web.app(self.health, [*self.own_routes(), *self.routes]),
                 self.settings.http_host,
                 self.settings.http_port,
             )
@@ -255,3 +270,5 @@ def serve(name: Writer, settings: ServiceSettings, start: Callable[[Runtime], Aw
         except BadSetting as error:
             _log.error("can't start", why=str(error))
             return BAD_SETTINGS
+        finally:
+            traces.flush()

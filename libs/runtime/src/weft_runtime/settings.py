@@ -11,6 +11,9 @@ BAD_SETTINGS = 2
 """Exit status of a process whose settings are wrong: starting it again is in vain."""
 
 
+HTTP_URL = r"^https?://[^/\s]+"
+
+
 class BadSetting(ValueError):
     """A setting whose value can't be used, such as a file that isn't there. Its text is one sentence for people."""
 
@@ -33,8 +36,8 @@ class ServiceSettings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "json", "console"] = "auto"
     """auto: console on a terminal, JSON lines elsewhere."""
-    otlp_endpoint: str | None = None
-    """Where traces go by OTLP over HTTP; none: nowhere."""
+    otlp_endpoint: Annotated[str | None, Field(pattern=HTTP_URL)] = None
+    """Where traces go by OTLP over HTTP, such as `http://127.0.0.1:4318`; none: nowhere."""
     lifeline_fd: int | None = None
     """A pipe inherited from the launcher: when it closes, the service stops."""
     stop_timeout: Annotated[float, Field(gt=0, le=600)] = 10.0

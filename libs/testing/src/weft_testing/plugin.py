@@ -1,5 +1,6 @@
 """Fixtures for pytest: real servers, each on its own folder and ports, ended with the test."""
 
+import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest_asyncio
 from hypothesis import HealthCheck, settings
 from weft_servers import postgres_server
 
+from weft_testing import browser as browsers
 from weft_testing.hand_log import HandLog
 from weft_testing.mesh_server import MeshServer, running_mesh_server
 
@@ -34,3 +36,14 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[postgres_serv
     """A real Postgres, one for the whole test run. Tests keep apart by schema or by database."""
     with postgres_server.start(tmp_path_factory.mktemp("postgres")) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[browsers.Browser]:
+    """Headless Chromium for a file's tests. Without one they are skipped with the remedy; under CI they fail."""
+    if (remedy := browsers.missing()) is not None:
+        if os.environ.get("CI"):
+            pytest.fail(remedy)
+        pytest.skip(remedy)
+    with browsers.Browser() as opened:
+        yield opened

@@ -1,32 +1,39 @@
 """Puts the gateway together."""
 
+import asyncio
 import socket
 from typing import Any, cast
 
 import uvicorn
+from starlette.types import ASGIApp
 from weft_contracts.commit import Recorded
 from weft_contracts.ids import NodeId
-from weft_eventlog import EventLog, Projection
+from weft_eventlog import Projection
 from weft_eventlog.credentials import get_credential
-from weft_runtime import web
+from weft_runtime import traces, web
 from weft_runtime.logs import get_logger
 from weft_runtime.service import Runtime
 
 from weft_gateway.inbound.admin.asking import ANONYMOUS, Asking
 from weft_gateway.inbound.admin.events import Events
 from weft_gateway.inbound.admin.joining import Joining
+from weft_gateway.inbound.admin.logs import ReplicaLogs
 from weft_gateway.inbound.admin.models import Models
 from weft_gateway.inbound.admin.nodes import Nodes
 from weft_gateway.inbound.admin.replicas import Replicas
 from weft_gateway.inbound.admin.requests import RequestsForChange
 from weft_gateway.inbound.admin.status import Status
 from weft_gateway.inbound.http.application import application
+from weft_gateway.inbound.http.exchange import Handler
 from weft_gateway.inbound.http.front_door import front_door
 from weft_gateway.inbound.http.hot_routes import HotRoutes
+from weft_gateway.inbound.http.openai_embeddings import embeddings_router
 from weft_gateway.inbound.http.openai_models import OpenAIModels
 from weft_gateway.inbound.inference.desk import Desk
+from weft_gateway.inbound.inference.embedding import EmbeddingDesk
 from weft_gateway.inbound.inference.limits import Limits
 from weft_gateway.inbound.metrics import Metrics
+from weft_gateway.inbound.page.routes import Page
 from weft_gateway.outbound.changes import Changes
 from weft_gateway.outbound.sessions import Sessions
 from weft_gateway.projections.directory import Directory
@@ -60,7 +67,8 @@ async def start(runtime: Runtime) -> None:
         runtime.instance, directory.targets, lambda: directory.version, lambda _: directory.changed.fire()
     )
     desk = Desk(directory, sessions, _limits(settings), metrics, runtime.instance, request_log=settings.request_log)
-    changes = Changes(EventLog(client, actor=ANONYMOUS), lambda: client.is_connected)
+    embeddings = EmbeddingDesk(desk, metrics, runtime.instance, request_log=settings.request_log)
+    changes = Changes(runtime.event_log(ANONYMOUS), lambda: client.is_connected)
     asking = Asking(changes, requests, settings.outcome_wait_s)
     people = People(settings.postgres_url, runtime.log, projection, directory, requests)
 
@@ -68,12 +76,16 @@ async def start(runtime: Runtime) -> None:
         return await get_credential(client, node)
 
     events = Events(runtime.log, projection)
+    logs = ReplicaLogs(directory)
     routers = [
+        Page().router,
+        embeddings_router(),
         OpenAIModels(directory).router,
         Nodes(directory, asking, people.lists).router,
         Joining(directory, tokens, asking, credential).router,
         Models(directory, asking, people.lists).router,
         Replicas(people.lists).router,
+        logs.router,
         RequestsForChange(requests, changes, people.lists).router,
         events.router,
         Status(
@@ -88,7 +100,7 @@ async def start(runtime: Runtime) -> None:
     ]
     app = application(
         routers,
-        [*web.health_routes(runtime.health), web.projections_route(runtime.projections)],
+        [*web.health_routes(runtime.health), *runtime.own_routes()],
         anonymous=settings.allow_anonymous,
         max_body=settings.max_body_bytes,
         instance=runtime.instance,
@@ -96,15 +108,17 @@ async def start(runtime: Runtime) -> None:
     )
     hot = HotRoutes(
         desk,
+        embeddings,
         metrics,
         anonymous=settings.allow_anonymous,
         max_body=settings.max_body_bytes,
         slow_client_bytes=settings.slow_client_bytes,
         ready=projection.caught_up.is_set,
     )
-    server = _server(app, hot, settings)
+    server = _server(*_traced(app, hot), settings)
     metrics.watch("weft_gateway_running_requests", "Inference requests that run now", lambda: len(desk.running))
     metrics.watch("weft_gateway_waiting_requests", "Requests that wait for a busy model", lambda: desk.queue.total)
+    metrics.watch("weft_gateway_loading_requests", "Requests for a model that loads", lambda: desk.loading.total)
     metrics.watch("weft_gateway_sessions", "Open sessions with replicas", lambda: sessions.open_count)
     metrics.watch("weft_gateway_log_position", "Last folded log sequence", lambda: projection.position)
 
@@ -118,7 +132,8 @@ async def start(runtime: Runtime) -> None:
     async def stop() -> None:
         server.should_exit = True
         events.stopping = True
-        await desk.finish_all(settings.finish_wait_s)
+        logs.stop()
+        await asyncio.gather(desk.finish_all(settings.finish_wait_s), embeddings.finish_all(settings.finish_wait_s))
         await sessions.close()
         await people.close()
 
@@ -137,6 +152,7 @@ async def start(runtime: Runtime) -> None:
 def _limits(settings: GatewaySettings) -> Limits:
     return Limits(
         loading_wait=settings.loading_wait_s,
+        loading_line=settings.loading_line,
         busy_wait=settings.busy_wait_s,
         busy_queue=settings.busy_queue,
         resume_wait=settings.resume_wait_s,
@@ -158,7 +174,16 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _server(app: Any, hot: HotRoutes, settings: GatewaySettings) -> web.QuietServer:
+def _traced(app: ASGIApp, hot: Handler) -> tuple[ASGIApp, Handler]:
+    """Both with a span for each request, where spans are recorded."""
+    if not traces.on():
+        return app, hot
+    from weft_gateway.inbound.http.traced import TracedApplication, TracedRoutes
+
+    return TracedApplication(app), TracedRoutes(hot)
+
+
+def _server(app: ASGIApp, hot: Handler, settings: GatewaySettings) -> web.QuietServer:
     return web.QuietServer(
         uvicorn.Config(
             app,

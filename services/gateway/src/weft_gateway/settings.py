@@ -19,6 +19,8 @@ class GatewaySettings(ServiceSettings):
     """Let anyone call who can reach the port. Without it the gateway serves this machine alone."""
     loading_wait_s: Annotated[float, Field(ge=0, le=600)] = 60.0
     """How long a request waits for a model that loads."""
+    loading_line: Annotated[int, Field(ge=0, le=100_000)] = 1024
+    """Requests that wait for one model that loads at once."""
     busy_wait_s: Annotated[float, Field(ge=0, le=600)] = 10.0
     """How long a request waits while every replica is busy."""
     busy_queue: Annotated[int, Field(ge=0, le=100_000)] = 256

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from weft_gateway.domain.asked import Message
+from weft_gateway.domain.choices import choices_of
 from weft_gateway.domain.openai.chat import check_chat
 from weft_gateway.domain.openai.completions import check_completion
 from weft_gateway.domain.refused import Refused
@@ -46,7 +47,7 @@ def test_every_field_reaches_the_engine() -> None:
         )
     )
     assert (Message("system", "be kind"), Message("user", "a\nb")) == asked.chat
-    assert asked.greedy
+    assert asked.resumable
     assert asked.include_usage
     submit = submission(asked, "c")
     assert ["be kind", "a\nb"] == [message.content for message in submit.chat.messages]
@@ -91,7 +92,8 @@ def test_an_assistants_own_answer_may_be_sent_back() -> None:
         (chat(messages=[]), "messages", "`messages` is empty; give at least one message."),
         (chat(messages=[{"content": "x"}]), "messages[0].role", "`messages[0].role` is missing."),
         (chat(messages=[{"role": "user"}]), "messages[0].content", "`messages[0].content` is missing."),
-        (chat(messages=[{"role": "tool", "content": "x"}]), "messages[0].role", "no engine here calls tools"),
+        (chat(messages=[{"role": "tool", "content": "x"}]), "messages[0].tool_call_id", "is missing"),
+        (chat(messages=[{"role": "function", "content": "x"}]), "messages[0].role", "use `tools`"),
         (chat(messages=[{"role": "user", "content": [{"type": "image_url"}]}]), "messages[0].content[0]", "only text"),
         (chat(max_tokens=-1), "max_tokens", "`max_tokens` is -1; it must be 1 or more"),
         (chat(max_tokens=10**30), "max_tokens", "it must be 1 or more"),
@@ -101,10 +103,13 @@ def test_an_assistants_own_answer_may_be_sent_back() -> None:
         (chat(top_p=0), "top_p", "above 0 and at most 1"),
         (chat(stop=["a"] * 17), "stop", "at most 16"),
         (chat(stop=""), "stop", "`stop[0]` is empty"),
-        (chat(n=2), "n", "only one choice"),
-        (chat(tools=[{"type": "function"}]), "tools", "`tools` is not supported yet"),
-        (chat(logprobs=True), "logprobs", "`logprobs` is not supported yet"),
-        (chat(response_format={"type": "json_object"}), "response_format", "`response_format` is not supported yet"),
+        (chat(n=0), "n", "from 1 to 128"),
+        (chat(tools=[{"type": "custom", "custom": {}}]), "tools[0]", "only functions are called"),
+        (chat(tool_choice="required"), "tool_choice", "without `tools`"),
+        (chat(top_logprobs=3), "top_logprobs", "together with `logprobs: true`"),
+        (chat(response_format={"type": "xml"}), "response_format.type", "json_object or json_schema"),
+        (chat(response_format={"type": "json_schema"}), "response_format.json_schema", "is missing"),
+        (chat(logit_bias={"a": 1}), "logit_bias", "a token id is expected"),
         (chat(stream_options={"include_usage": True}), "stream_options", "together with `stream: true`"),
         (chat(temprature=1), "temprature", "`temprature` is not a field that is known here; leave it out."),
     ],
@@ -118,16 +123,29 @@ def test_bad_chat_bodies_are_one_sentence(body: bytes, param: str | None, words:
     assert 1 == refused.value.sentence.count("\n") + 1
 
 
-def test_a_prompt_is_a_text_or_token_ids_and_exactly_one() -> None:
+def test_a_prompt_is_a_text_or_token_ids() -> None:
     assert ("once", ()) == prompt_of("once")
     assert ("once", ()) == prompt_of(["once"])
     assert (None, (1, 2)) == prompt_of([1, 2])
     assert (None, (1, 2)) == prompt_of([[1, 2]])
-    wrong: list[Any] = ["", [], [[]], ["a", "b"], [1, "a"], [-1]]
+    wrong: list[Any] = ["", [], [[]], ["a", ""], [1, "a"], [-1]]
     for bad in wrong:
         with pytest.raises(Refused) as refused:
             check_completion(text(prompt=bad))
         assert "prompt" == refused.value.param
+
+
+def test_several_prompts_and_choices_are_each_a_request_with_a_seed_of_its_own() -> None:
+    asked = check_completion(text(prompt=["a", [1, 2]], n=2, seed=5))
+    each = choices_of(asked, 10, 99)
+    assert [("a", ()), ("a", ()), (None, (1, 2)), (None, (1, 2))] == [(one.text, one.tokens) for one in each]
+    assert [5, 6, 5, 6] == [one.sampling.seed for one in each]
+    unseeded = choices_of(check_chat(chat(n=3)), 10, 99)
+    assert [None, 100, 101] == [one.sampling.seed for one in unseeded]
+    with pytest.raises(Refused, match="at most 128"):
+        choices_of(check_completion(text(prompt=["a"] * 65, n=2)), 10, 0)
+    with pytest.raises(Refused, match="33554432 bytes in all"):
+        choices_of(check_chat(chat(n=100)), 1 << 20, 0)
 
 
 def prompt_of(prompt: Any) -> tuple[str | None, tuple[int, ...]]:

@@ -26,6 +26,7 @@ from weft_gateway.inbound.http.front_door import front_door
 from weft_gateway.inbound.http.hot_routes import HotRoutes
 from weft_gateway.inbound.http.openai_models import OpenAIModels
 from weft_gateway.inbound.inference.desk import Desk
+from weft_gateway.inbound.inference.embedding import EmbeddingDesk
 from weft_gateway.inbound.inference.limits import Limits
 from weft_gateway.inbound.metrics import Metrics
 from weft_gateway.outbound.sessions import Sessions
@@ -92,6 +93,7 @@ class Front:
         self.ready = True
         hot = HotRoutes(
             self.desk,
+            EmbeddingDesk(self.desk, self.metrics, "gw", request_log=False),
             self.metrics,
             anonymous=False,
             max_body=max_body,

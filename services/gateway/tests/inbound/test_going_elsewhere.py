@@ -146,9 +146,41 @@ async def test_a_model_that_does_not_get_ready_is_a_503_that_names_node_and_phas
     assert 503 == said.status
     assert "5" == said.headers["retry-after"]
     assert (
-        "Model 'sim' is not ready: replica m-aaaaaaaaaaaaaaaa-1 on node n-aaaaaaaaaaaaaaaa is loading."
+        "Model 'sim' is not ready: replica m-aaaaaaaaaaaaaaaa-1 on node node-1 is loading."
         == said.json()["error"]["message"]
     )
+
+
+async def test_a_model_that_is_given_up_while_requests_wait_tells_them_why(fronts: Fronts) -> None:
+    front = await fronts.open(Limits(loading_wait=60))
+    front.a_loading_replica()
+    wire = await fronts.connect(front)
+    wire.post(WHOLE)
+    await until(lambda: front.desk.loading.total == 1)
+    front.unservable("the engine died three times")
+    said = await wire.answer()
+    assert 503 == said.status
+    assert "the engine died three times" in said.json()["error"]["message"]
+    assert 0 == front.desk.loading.total
+
+
+async def test_so_many_requests_wait_for_a_model_that_loads_and_not_one_more(fronts: Fronts) -> None:
+    front = await fronts.open(Limits(loading_wait=60, loading_line=2))
+    id = front.a_loading_replica()
+    wires = [await fronts.connect(front) for _ in range(3)]
+    for count, wire in enumerate(wires[:2], 1):
+        wire.post(WHOLE)
+        await until(lambda count=count: front.desk.loading.total == count)
+    wires[2].post(WHOLE)
+    said = await wires[2].answer()
+    assert (503, "5") == (said.status, said.headers["retry-after"])
+    assert "is loading, and 2 requests wait for it already." in said.json()["error"]["message"]
+    # and those that wait are served once it is ready
+    engine = (await front.served(id)).engine
+    await engine.has(2)
+    engine.finish_all()
+    assert [200, 200] == [(await wire.answer()).status for wire in wires[:2]]
+    assert 0 == front.desk.loading.total
 
 
 async def test_an_unservable_model_says_why_at_once(fronts: Fronts) -> None:
@@ -272,3 +304,18 @@ async def test_a_retiring_replica_is_left_alone(fronts: Fronts) -> None:
         second.engine.finish_all()
         assert 200 == (await wire.answer()).status
     assert {first.id: "is retiring", second.id: None} == front.sessions.states()
+
+
+async def test_a_request_that_meets_many_retiring_replicas_is_still_served(fronts: Fronts) -> None:
+    front = await fronts.open(Limits(loading_wait=5, busy_wait=5, tries=2))
+    for number in range(1, 6):
+        retiring = await front.a_replica(number)
+        retiring.engine.refuse = RequestRefused(pb.FAULT_RETIRING, "this replica retires")
+    wire = await fronts.connect(front)
+    wire.post(WHOLE)
+    await until(lambda: len([why for why in front.sessions.states().values() if why]) == 5)
+    # when the one that takes their place is ready
+    engine = (await front.a_replica(6)).engine
+    await engine.has(1)
+    engine.finish_all()
+    assert 200 == (await wire.answer()).status

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from weft_runtime import logs, web
+from weft_contracts.subjects import worker_filters
+from weft_runtime import logs, traces, web
 from weft_runtime.health import Health
 from weft_runtime.lifeline import lifeline_closed
 
 from weft_worker_agent.domain.steering import TERM_TO_KILL_S
 from weft_worker_agent.inbound.files import listening, metadata_route
+from weft_worker_agent.inbound.log_tails import LogTails
 from weft_worker_agent.inbound.session import Sessions
 from weft_worker_agent.inbound.steering_loop import Steering, follow_keeper
 from weft_worker_agent.inbound.wake import Wake
@@ -53,7 +55,8 @@ class Agent:
             address=settings.http_host,
             wake=lambda: self._changed(),
         )
-        self._steering = Steering(self._own, self._hosts, time.monotonic)
+        self._bounds = settings.load_bounds
+        self._steering = Steering(self._own, self._hosts, time.monotonic, self._bounds)
         self._health = Health()
         self._lease: LeaseThread | None = None
         self._sessions: Sessions | None = None
@@ -67,13 +70,20 @@ class Agent:
             loop.add_signal_handler(number, self._stop.set)
         await self._hosts.refresh()  # adopt what runs before anything else: it must not wait for the log
         listener = listening(self._settings.state, self._settings.http_host, self._settings.http_port)
-        server = web.server(web.app(self._health, [metadata_route(self._hosts.offer)]), self._settings.http_host, 0)
+        heard = worker_filters(self._identity.node)
+        routes = [
+            metadata_route(self._hosts.offer),
+            LogTails(self._settings.state / "logs").route,
+            web.asyncapi_route("worker", lambda: heard),
+        ]
+        server = web.server(web.app(self._health, routes), self._settings.http_host, 0)
         self._sessions = self._new_sessions(listener.getsockname()[1])
         roots = {
             "files": server.serve(sockets=[listener]),
             "keeper": follow_keeper(self._keeper, self._hosts, self._steering.wake),
             "steering": self._steering.run(),
             "sessions": self._sessions.run(),
+            "loads": self._hosts.watch_loads(self._bounds.still_s / 4),
             "pulse": self._beat(),
             "stop": self._stopped(),
         }
@@ -180,6 +190,7 @@ def run_agent() -> int:
     except (BadIdentity, OSError) as error:
         return _refuse(str(error))
     logs.configure("worker-agent", identity.node, settings.log_level, settings.log_format)
+    traces.configure("worker-agent", identity.node, settings.otlp_endpoint)
     try:
         asyncio.run(Agent(settings, settings.keeper_socket, identity).run())
     except CannotJoin as refusal:
@@ -190,6 +201,8 @@ def run_agent() -> int:
     except OSError as error:
         _log.error("the agent can't run", why=str(error))
         return 1
+    finally:
+        traces.flush()
     return 0
 
 

@@ -11,7 +11,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from weft_runtime.settings import HTTP_URL
 
+from weft_worker_agent.domain.loading import LoadBounds
 from weft_worker_agent.outbound.keeper.options import DEFAULT_STATE, DEFAULT_STOP_S, MAX_STOP_S
 
 _SHARE = re.compile(r"1/([1-9][0-9]?)")
@@ -49,6 +51,12 @@ class WorkerSettings(BaseSettings):
     """The file server's port; 0: any free one, kept over restarts."""
     engine_python: str = sys.executable
     """The interpreter that runs engine hosts."""
+    load_deadline: Annotated[float, Field(gt=0, le=86400)] = 300.0
+    """Seconds that an engine may take until it is ready, whatever its model; more while it gets on."""
+    load_deadline_per_gib: Annotated[float, Field(ge=0, le=3600)] = 20.0
+    """Seconds more for each GiB of weights."""
+    load_longest: Annotated[float, Field(gt=0, le=7 * 86400)] = 7200.0
+    """Seconds after which a load is given up even if it gets on."""
     stop_timeout: Annotated[float, Field(gt=0, le=MAX_STOP_S)] = DEFAULT_STOP_S
     """Seconds that running requests have when the worker stops."""
     keeper_socket: Path | None = None
@@ -58,11 +66,18 @@ class WorkerSettings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "json", "console"] = "auto"
     """auto: console on a terminal, JSON lines elsewhere."""
+    otlp_endpoint: Annotated[str | None, Field(pattern=HTTP_URL)] = None
+    """Where traces go by OTLP over HTTP, the engines' too; none: nowhere."""
 
     @property
     def parts(self) -> int:
         """Into how many parts the machine is divided."""
         return int(self.share.partition("/")[2])
+
+    @property
+    def load_bounds(self) -> LoadBounds:
+        """How long an engine may load."""
+        return LoadBounds(self.load_deadline, self.load_deadline_per_gib, self.load_longest)
 
     @field_validator("labels", mode="before")
     @classmethod

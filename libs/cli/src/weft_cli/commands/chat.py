@@ -1,89 +1,75 @@
-"""`weft chat`: one question, or a conversation, streamed as it is made."""
+"""`weft chat`: a conversation at a terminal; one question from the command line or from a pipe, plain text out."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from weft_cli import where
-from weft_cli.client import Gateway, Refused, Unreachable
-from weft_cli.embedded.builtin import NAME as BUILTIN
-from weft_cli.failure import Failure
+from weft_cli.client import Gateway
+from weft_cli.failure import Exit, Failure
+from weft_cli.talk.answering import answer
+from weft_cli.talk.conversation import Conversation
+from weft_cli.talk.served import TOY, servable, to_ask, which
+from weft_cli.talk.terminal import harmless, person_watches_stderr
 
-_TOY = "tiny is a toy: it knows its table of capitals, elements and small sums, and says so where it doesn't."
 _ANSWER_S = 300.0
+"""A stream may be silent for so long."""
+MAX_QUESTION = 4 << 20
+"""Bytes read from a pipe; a gateway takes 8 MiB in all."""
 
 
 def run(
     folder: Path | None,
     url: str | None,
-    model: str | None,
+    question: str | None,
     *,
-    message: str | None,
+    model: str | None,
     system: str | None,
     max_tokens: int | None,
+    temperature: float | None,
 ) -> None:
-    """Ask `message`, or what is typed until the end of the input."""
+    """Ask `question`, or what comes from a pipe, once; at a terminal and without a question, talk."""
     gateway = where.gateway(folder, url, timeout_s=_ANSWER_S)
-    name = model or _first_model(gateway)
-    turns: list[dict[str, str]] = [{"role": "system", "content": system}] if system else []
-    more: dict[str, Any] = {"max_tokens": max_tokens} if max_tokens else {}
-    if message is not None:
-        _answer(gateway, name, [*turns, {"role": "user", "content": message}], more)
+    given = {"max_tokens": max_tokens, "temperature": temperature}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    conversation = Conversation(model or "", system, options=options)
+    if question is None and sys.stdin.isatty():
+        from weft_cli.talk.session import Session
+        from weft_cli.talk.terminal import Terminal
+
+        Session(gateway, Terminal(), conversation).run(model)
         return
-    talking = sys.stdin.isatty()
-    if talking:
-        print(f"Talking to {name} at {gateway.url}. An empty line or Ctrl-D ends it.")
-        if name == BUILTIN:
-            print(_TOY)
-    while (text := _typed(talking)) is not None:
-        turns.append({"role": "user", "content": text})
-        try:
-            turns.append({"role": "assistant", "content": _answer(gateway, name, turns, more)})
-        except (Refused, Unreachable) as e:
-            if not talking:
-                raise
-            print(f"weft: {e}", file=sys.stderr)
-            turns.pop()
+    text = _from_pipe() if question in (None, "-") else question
+    if not text.strip():
+        raise Failure("there is no question: weft chat 'What is …?', or one through a pipe", Exit.USAGE)
+    _once(gateway, conversation, model, text)
 
 
-def _typed(talking: bool) -> str | None:
-    """The next line that a person typed; None at the end."""
+def _once(gateway: Gateway, conversation: Conversation, wanted: str | None, text: str) -> None:
+    models = servable(gateway) if wanted is None or person_watches_stderr() else []
+    chosen = to_ask(models, wanted)
+    if chosen is None:
+        raise which(models)
+    if chosen.builtin and person_watches_stderr():
+        print(f"({chosen.name} is {TOY}.)", file=sys.stderr)
+    body = Conversation(chosen.name, conversation.system, options=conversation.options).asked(text).body()
+    shown = harmless if sys.stdout.isatty() else str
+    begun = False
     try:
-        text = input("> " if talking else "").strip()
-    except EOFError:
-        return None
-    except KeyboardInterrupt:
-        print()
-        return None
-    return text or None
+        for piece in answer(gateway, body):
+            print(shown(piece), end="", flush=True)
+            begun = True
+    finally:
+        if begun:
+            print(flush=True)
 
 
-def _answer(gateway: Gateway, model: str, turns: list[dict[str, str]], more: dict[str, Any]) -> str:
-    """Stream an answer to stdout and return its text. Raises Failure where it breaks off."""
-    body = {"model": model, "messages": turns, "stream": True, **more}
-    parts: list[str] = []
-    done = False
-    for event, data in gateway.stream("POST", "/v1/chat/completions", body):
-        if data == "[DONE]":
-            done = True
-            break
-        chunk: dict[str, Any] = json.loads(data)
-        if event == "error" or "error" in chunk:
-            print()
-            raise Failure(f"the answer broke off: {chunk.get('error', chunk).get('message', data)}")
-        for choice in chunk.get("choices", []):
-            if text := choice.get("delta", {}).get("content"):
-                parts.append(text)
-                print(text, end="", flush=True)
-    print()
-    if not done:
-        raise Failure("the answer broke off: the gateway ended the connection")
-    return "".join(parts)
-
-
-def _first_model(gateway: Gateway) -> str:
-    names: list[str] = [each["id"] for each in gateway.get("/v1/models").get("data", [])]
-    if not names:
-        raise Failure("the mesh has no model; deploy one: weft deploy tiny")
-    return BUILTIN if BUILTIN in names else names[0]
+def _from_pipe() -> str:
+    """What stands in stdin. Raises Failure for what is too long or no text."""
+    data = sys.stdin.buffer.read(MAX_QUESTION + 1)
+    if len(data) > MAX_QUESTION:
+        raise Failure(f"the question on stdin is longer than {MAX_QUESTION} bytes; ask a shorter one", Exit.USAGE)
+    try:
+        return data.decode().rstrip("\n")
+    except UnicodeDecodeError as e:
+        raise Failure(f"the question on stdin is no UTF-8 text (byte {e.start})", Exit.USAGE) from None

@@ -70,6 +70,15 @@ def catalogue(*, as_json: bool) -> None:
     )
 
 
+def asyncapi() -> None:
+    """Print the AsyncAPI document of all that may pass through the log."""
+    from importlib.metadata import version
+
+    from weft_runtime import asyncapi as document
+
+    print(json.dumps(document.catalogue(version("weft-cli")), indent=1))
+
+
 def _show(event: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(event), flush=True)

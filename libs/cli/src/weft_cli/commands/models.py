@@ -1,17 +1,14 @@
 """`weft deploy`, `weft remove`, `weft retry`."""
 
 import json
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from weft_cli import api, where
-from weft_cli.client import Gateway
+from weft_cli.commands.progress import watch
 from weft_cli.failure import Exit, Failure
 
-_LOOK_S = 0.2
-_COMING = ("added", "placed", "loading", "ready", "degraded")
 ENGINES = ("llama.cpp", "simulated", "vllm")
 
 
@@ -27,14 +24,21 @@ class Wanted:
     concurrency: int | None = None
 
 
-def deploy(folder: Path | None, url: str | None, source: str, wanted: Wanted, *, wait_s: float) -> None:
-    """Deploy, and wait until it answers or can't. Raises Failure with the reason if it can't."""
+def deploy(
+    folder: Path | None, url: str | None, source: str, wanted: Wanted, *, wait_s: float, dry_run: bool = False
+) -> None:
+    """Deploy, and tell how it gets on until it answers or can't. Raises Failure with the reason if it can't."""
     gateway = where.gateway(folder, url)
     name = wanted.name or name_for(source)
+    if dry_run:
+        from weft_cli.commands.trial import try_out
+
+        try_out(gateway, name, spec(source, wanted))
+        return
     answer = api.deploy(gateway, name, spec(source, wanted))
-    print(f"{name} is accepted as revision {answer.get('revision', '?')}")
+    print(f"{name} is accepted as revision {answer.get('revision', '?')}", flush=True)
     if wait_s and wanted.replicas != 0:
-        _await_ready(gateway, name, wait_s)
+        watch(gateway, name, wait_s)
 
 
 def remove(folder: Path | None, url: str | None, model: str) -> None:
@@ -63,8 +67,12 @@ def spec(source: str, wanted: Wanted) -> dict[str, Any]:
     if wanted.concurrency is not None:
         fields["concurrency"] = wanted.concurrency
     if source not in (*api.BUILTINS, "simulated"):
+        path = Path(source).expanduser()
+        if "/" not in source and not path.exists():
+            names = ", ".join((*api.BUILTINS, "simulated"))
+            raise Failure(f"{source} is neither a built-in model ({names}) nor a file here: give a path", Exit.USAGE)
         # A path means the same to a worker that started elsewhere.
-        source = str(Path(source).expanduser().absolute())
+        source = str(path.absolute())
     return api.spec_of(source, wanted.engine, **fields)
 
 
@@ -83,24 +91,3 @@ def _engine_arg(text: str) -> tuple[str, bool | int | float | str]:
     except ValueError:
         parsed = value
     return key, parsed if isinstance(parsed, bool | int | float) else value
-
-
-def _await_ready(gateway: Gateway, name: str, wait_s: float) -> None:
-    """Until the newest revision answers. Raises Failure if it can't, though an older one may still."""
-    deadline = time.monotonic() + wait_s
-    while True:
-        seen = api.snapshot(gateway)
-        model = seen.model(name)
-        if model is not None:
-            own = [each for each in seen.replicas if each.model == name and each.digest == model.digest]
-            ready = sum(each.state == "ready" for each in own)
-            if ready and ready >= model.wanted:
-                print(f"{name} answers from {ready} replica{'s' if ready > 1 else ''}")
-                return
-            if model.given_up:
-                raise Failure(f"{name} is {model.state}: {model.reason}")
-            if model.reason and not any(each.state in _COMING for each in own):
-                raise Failure(f"revision {model.revision} of {name} can't be served: {model.reason}")
-        if time.monotonic() >= deadline:
-            raise Failure(f"{name} is not ready after {wait_s:g} s; the mesh goes on trying: see `weft status`")
-        time.sleep(_LOOK_S)

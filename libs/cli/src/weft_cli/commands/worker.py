@@ -54,5 +54,7 @@ def settings(
     if pairs:
         found["WEFT_LABELS"] = ",".join(f"{key}={value}" for key, _, value in pairs)
     if host:
+        # Where it is reached is where it listens; on a machine behind another's address, WEFT_HTTP_HOST says where.
         found["WEFT_ADVERTISE_HOST"] = host
+        found["WEFT_HTTP_HOST"] = os.environ.get("WEFT_HTTP_HOST", host)
     return found

@@ -10,20 +10,32 @@ from weft_cli.failure import Failure
 
 def check() -> None:
     """Return if llama.cpp can run here. Raises Failure with the remedy."""
+    if (missing := avx2_missing() or libgomp_missing()) is not None:
+        raise Failure(missing)
+
+
+def avx2_missing() -> str | None:
+    """What to do where the processor lacks AVX2; None where it has it, or needs none."""
+    if sys.platform != "linux" or platform.machine() not in ("x86_64", "AMD64") or has_avx2(_cpuinfo()):
+        return None
+    return (
+        "this processor has no AVX2, which the llama.cpp engine needs; use a machine whose processor has it"
+        " (Intel since 2013, AMD since 2015), or let a virtual machine show it its host's processor"
+    )
+
+
+def libgomp_missing() -> str | None:
+    """What to do where libgomp is missing; None where it is there, or not needed."""
     if sys.platform != "linux":
-        return
-    if platform.machine() in ("x86_64", "AMD64") and not has_avx2(_cpuinfo()):
-        raise Failure(
-            "this processor has no AVX2, which the llama.cpp engine needs; use a machine whose processor has it"
-            " (Intel since 2013, AMD since 2015), or let a virtual machine show it its host's processor"
-        )
+        return None
     try:
         ctypes.CDLL("libgomp.so.1")
     except OSError:
-        raise Failure(
+        return (
             "libgomp.so.1 is missing, which the llama.cpp engine needs; install it"
             " (Debian, Ubuntu: apt install libgomp1; Fedora: dnf install libgomp; Alpine: apk add libgomp)"
-        ) from None
+        )
+    return None
 
 
 def has_avx2(cpuinfo: str) -> bool:

@@ -38,6 +38,14 @@ class DeployRequested(_Request, frozen=True):
     spec: ModelSpec
 
 
+class TrialRequested(_Request, frozen=True):
+    """What would come of deploying this? Nodes are asked what they hold; nothing else changes."""
+
+    type: Literal["trial_requested"] = "trial_requested"
+    name: str
+    spec: ModelSpec
+
+
 class DeleteRequested(_Request, frozen=True):
     type: Literal["delete_requested"] = "delete_requested"
     model: ModelId
@@ -68,6 +76,13 @@ class Rejected(_Request, frozen=True):
 
 
 RequestFact = Annotated[
-    JoinRequested | ApprovalRequested | DeployRequested | DeleteRequested | RetryRequested | Fulfilled | Rejected,
+    JoinRequested
+    | ApprovalRequested
+    | DeployRequested
+    | TrialRequested
+    | DeleteRequested
+    | RetryRequested
+    | Fulfilled
+    | Rejected,
     Field(discriminator="type"),
 ]

@@ -72,6 +72,16 @@ class Weights(Value, frozen=True):
     vision_heads: int = 0
     context_tokens: int = 0
     """The longest context that the model was made for; 0: unknown."""
+    embeds: bool = False
+    """It was made to make embeddings and not to write; `engine_args.embeddings` of a spec says otherwise."""
+    fingerprint: str = ""
+    """Of the files' content, so that another training of the same shape is another model; empty: not known."""
+
+    def same_as(self, other: "Weights") -> bool:
+        """Whether both describe the same files. A fingerprint counts where both have one."""
+        if self.fingerprint and other.fingerprint:
+            return self == other
+        return self.model_copy(update={"fingerprint": other.fingerprint}) == other
 
 
 class BuiltinSource(Value, frozen=True):

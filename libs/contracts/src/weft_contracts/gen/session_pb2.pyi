@@ -390,6 +390,9 @@ class Submit(_message.Message):
     STOP_FIELD_NUMBER: _builtins.int
     RESUME_FIELD_NUMBER: _builtins.int
     TRACEPARENT_FIELD_NUMBER: _builtins.int
+    CONSTRAINT_FIELD_NUMBER: _builtins.int
+    BIAS_FIELD_NUMBER: _builtins.int
+    SCORES_FIELD_NUMBER: _builtins.int
     request: _builtins.int
     """chosen by the client, unique in the session"""
     correlation_id: _builtins.str
@@ -399,6 +402,8 @@ class Submit(_message.Message):
     max_tokens: _builtins.int
     """0: as many as the context holds"""
     traceparent: _builtins.str
+    scores: _builtins.int
+    """log probabilities are wanted: each token's, and those of so many likeliest ones"""
     @_builtins.property
     def chat(self) -> Global___Chat: ...
     @_builtins.property
@@ -409,6 +414,12 @@ class Submit(_message.Message):
     def stop(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
     def resume(self) -> Global___Resume: ...
+    @_builtins.property
+    def constraint(self) -> Global___Constraint:
+        """from version 2 on, like the next two: an older engine would pass over them"""
+
+    @_builtins.property
+    def bias(self) -> _containers.RepeatedCompositeFieldContainer[Global___TokenBias]: ...
     def __init__(
         self,
         *,
@@ -423,16 +434,74 @@ class Submit(_message.Message):
         stop: _abc.Iterable[_builtins.str] | None = ...,
         resume: Global___Resume | None = ...,
         traceparent: _builtins.str = ...,
+        constraint: Global___Constraint | None = ...,
+        bias: _abc.Iterable[Global___TokenBias] | None = ...,
+        scores: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["chat", b"chat", "handle", b"handle", "prompt", b"prompt", "resume", b"resume", "sampling", b"sampling", "text", b"text", "tokens", b"tokens"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_scores", b"_scores", "chat", b"chat", "constraint", b"constraint", "handle", b"handle", "prompt", b"prompt", "resume", b"resume", "sampling", b"sampling", "scores", b"scores", "text", b"text", "tokens", b"tokens"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chat", b"chat", "correlation_id", b"correlation_id", "handle", b"handle", "max_tokens", b"max_tokens", "prompt", b"prompt", "request", b"request", "resume", b"resume", "sampling", b"sampling", "stop", b"stop", "text", b"text", "tokens", b"tokens", "traceparent", b"traceparent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_scores", b"_scores", "bias", b"bias", "chat", b"chat", "constraint", b"constraint", "correlation_id", b"correlation_id", "handle", b"handle", "max_tokens", b"max_tokens", "prompt", b"prompt", "request", b"request", "resume", b"resume", "sampling", b"sampling", "scores", b"scores", "stop", b"stop", "text", b"text", "tokens", b"tokens", "traceparent", b"traceparent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__scores: _TypeAlias = _typing.Literal["scores"]  # noqa: Y015
+    _WhichOneofArgType__scores: _TypeAlias = _typing.Literal["_scores", b"_scores"]  # noqa: Y015
     _WhichOneofReturnType_prompt: _TypeAlias = _typing.Literal["chat", "text", "tokens", "handle"]  # noqa: Y015
     _WhichOneofArgType_prompt: _TypeAlias = _typing.Literal["prompt", b"prompt"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__scores) -> _WhichOneofReturnType__scores | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_prompt) -> _WhichOneofReturnType_prompt | None: ...
 
 Global___Submit: _TypeAlias = Submit  # noqa: Y015
+
+@_typing.final
+class Constraint(_message.Message):
+    """What an answer must look like."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JSON_SCHEMA_FIELD_NUMBER: _builtins.int
+    OR_TEXT_FIELD_NUMBER: _builtins.int
+    json_schema: _builtins.str
+    """a JSON schema as text: the answer is JSON that fits it"""
+    or_text: _builtins.bool
+    """or text that does not begin with a brace or a space, as the model likes"""
+    def __init__(
+        self,
+        *,
+        json_schema: _builtins.str = ...,
+        or_text: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["json_schema", b"json_schema", "or_text", b"or_text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Constraint: _TypeAlias = Constraint  # noqa: Y015
+
+@_typing.final
+class TokenBias(_message.Message):
+    """Added to a token's logit before a draw."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    id: _builtins.int
+    value: _builtins.float
+    def __init__(
+        self,
+        *,
+        id: _builtins.int = ...,
+        value: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TokenBias: _TypeAlias = TokenBias  # noqa: Y015
 
 @_typing.final
 class Prompt(_message.Message):
@@ -564,15 +633,19 @@ class Cancel(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     REQUEST_FIELD_NUMBER: _builtins.int
+    QUESTION_FIELD_NUMBER: _builtins.int
     request: _builtins.int
+    question: _builtins.int
+    """instead of a request: nobody waits for its answer any more"""
     def __init__(
         self,
         *,
         request: _builtins.int = ...,
+        question: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["request", b"request"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["question", b"question", "request", b"request"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -618,22 +691,81 @@ class Embed(_message.Message):
 
     QUESTION_FIELD_NUMBER: _builtins.int
     TEXTS_FIELD_NUMBER: _builtins.int
+    INPUTS_FIELD_NUMBER: _builtins.int
+    HANDLE_FIELD_NUMBER: _builtins.int
     question: _builtins.int
+    handle: _builtins.str
+    """of a Put whose bytes are a serialized EmbedInputs"""
     @_builtins.property
-    def texts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def texts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """of gateways that know no `inputs`"""
+
+    @_builtins.property
+    def inputs(self) -> _containers.RepeatedCompositeFieldContainer[Global___EmbedInput]: ...
     def __init__(
         self,
         *,
         question: _builtins.int = ...,
         texts: _abc.Iterable[_builtins.str] | None = ...,
+        inputs: _abc.Iterable[Global___EmbedInput] | None = ...,
+        handle: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["question", b"question", "texts", b"texts"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["handle", b"handle", "inputs", b"inputs", "question", b"question", "texts", b"texts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Embed: _TypeAlias = Embed  # noqa: Y015
+
+@_typing.final
+class EmbedInput(_message.Message):
+    """One text to embed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    TOKENS_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    @_builtins.property
+    def tokens(self) -> Global___TokenIds: ...
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+        tokens: Global___TokenIds | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["input", b"input", "text", b"text", "tokens", b"tokens"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["input", b"input", "text", b"text", "tokens", b"tokens"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_input: _TypeAlias = _typing.Literal["text", "tokens"]  # noqa: Y015
+    _WhichOneofArgType_input: _TypeAlias = _typing.Literal["input", b"input"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_input) -> _WhichOneofReturnType_input | None: ...
+
+Global___EmbedInput: _TypeAlias = EmbedInput  # noqa: Y015
+
+@_typing.final
+class EmbedInputs(_message.Message):
+    """What a Put carries for Embed.handle."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INPUTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def inputs(self) -> _containers.RepeatedCompositeFieldContainer[Global___EmbedInput]: ...
+    def __init__(
+        self,
+        *,
+        inputs: _abc.Iterable[Global___EmbedInput] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["inputs", b"inputs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EmbedInputs: _TypeAlias = EmbedInputs  # noqa: Y015
 
 @_typing.final
 class Rerank(_message.Message):
@@ -700,6 +832,7 @@ class Output(_message.Message):
     USAGE_FIELD_NUMBER: _builtins.int
     FAULT_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
+    SCORES_FIELD_NUMBER: _builtins.int
     request: _builtins.int
     text: _builtins.str
     """cut at complete characters"""
@@ -715,6 +848,10 @@ class Output(_message.Message):
     def usage(self) -> Global___Usage:
         """with the last output"""
 
+    @_builtins.property
+    def scores(self) -> _containers.RepeatedCompositeFieldContainer[Global___TokenScore]:
+        """where Submit asked for them: of the tokens that make the text, in order"""
+
     def __init__(
         self,
         *,
@@ -725,14 +862,49 @@ class Output(_message.Message):
         usage: Global___Usage | None = ...,
         fault: Global___Fault.ValueType = ...,
         error: _builtins.str = ...,
+        scores: _abc.Iterable[Global___TokenScore] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "fault", b"fault", "finish", b"finish", "request", b"request", "text", b"text", "token_ids", b"token_ids", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "fault", b"fault", "finish", b"finish", "request", b"request", "scores", b"scores", "text", b"text", "token_ids", b"token_ids", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Output: _TypeAlias = Output  # noqa: Y015
+
+@_typing.final
+class TokenScore(_message.Message):
+    """A token and its log probability before temperature, bias and constraint."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    TOKEN_FIELD_NUMBER: _builtins.int
+    LOGPROB_FIELD_NUMBER: _builtins.int
+    LIKELIEST_FIELD_NUMBER: _builtins.int
+    id: _builtins.int
+    token: _builtins.bytes
+    """may be part of a character"""
+    logprob: _builtins.float
+    @_builtins.property
+    def likeliest(self) -> _containers.RepeatedCompositeFieldContainer[Global___TokenScore]:
+        """falling; the chosen token may be among them"""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.int = ...,
+        token: _builtins.bytes = ...,
+        logprob: _builtins.float = ...,
+        likeliest: _abc.Iterable[Global___TokenScore] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "likeliest", b"likeliest", "logprob", b"logprob", "token", b"token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TokenScore: _TypeAlias = TokenScore  # noqa: Y015
 
 @_typing.final
 class Usage(_message.Message):
@@ -768,12 +940,20 @@ class Answer(_message.Message):
     ERROR_FIELD_NUMBER: _builtins.int
     COUNT_FIELD_NUMBER: _builtins.int
     HANDLE_FIELD_NUMBER: _builtins.int
+    VECTORS_FIELD_NUMBER: _builtins.int
+    FAULT_FIELD_NUMBER: _builtins.int
     question: _builtins.int
     error: _builtins.str
     """empty: the answer is below"""
     count: _builtins.int
     handle: _builtins.str
     """embeddings and scores: read by Get"""
+    fault: Global___Fault.ValueType
+    """with an error"""
+    @_builtins.property
+    def vectors(self) -> Global___Vectors:
+        """embeddings that fit a frame, instead of a handle"""
+
     def __init__(
         self,
         *,
@@ -781,10 +961,12 @@ class Answer(_message.Message):
         error: _builtins.str = ...,
         count: _builtins.int = ...,
         handle: _builtins.str = ...,
+        vectors: Global___Vectors | None = ...,
+        fault: Global___Fault.ValueType = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["vectors", b"vectors"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "error", b"error", "handle", b"handle", "question", b"question"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "error", b"error", "fault", b"fault", "handle", b"handle", "question", b"question", "vectors", b"vectors"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -820,16 +1002,20 @@ class Vector(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     VALUES_FIELD_NUMBER: _builtins.int
+    PACKED_FIELD_NUMBER: _builtins.int
+    packed: _builtins.bytes
+    """instead of values: 32-bit floats, little-endian"""
     @_builtins.property
     def values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]: ...
     def __init__(
         self,
         *,
         values: _abc.Iterable[_builtins.float] | None = ...,
+        packed: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["values", b"values"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["packed", b"packed", "values", b"values"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

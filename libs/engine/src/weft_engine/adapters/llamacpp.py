@@ -7,29 +7,32 @@ from queue import SimpleQueue
 from typing import Self
 
 from weft_contracts.gen import session_pb2 as pb
-from weft_dataplane import Ending, EngineFacts, EngineLoad, RequestRefused, Ticket
+from weft_dataplane import Embeddings, EmbedInput, Ending, EngineFacts, EngineLoad, RequestRefused, Ticket
+from weft_dataplane.ticket import Scores
 
 from weft_engine.adapters.llamacpp_chorus import Chorus
 from weft_engine.adapters.llamacpp_job import Job
 from weft_engine.adapters.llamacpp_loading import load_server
 from weft_engine.adapters.llamacpp_native import NativeServer, version
 from weft_engine.adapters.llamacpp_text import LlamaCppText
-from weft_engine.adapters.llamacpp_vectors import embed_texts, rerank_texts
+from weft_engine.adapters.llamacpp_vectors import LlamaCppEmbedder, rerank_texts
 from weft_engine.launch import Launch
 from weft_engine.native_calls import on_own_thread
 
-Said = tuple[Job, str, Sequence[int], Ending | None]
+Said = tuple[Job, str, Sequence[int], Scores, Ending | None]
 
 
 class LlamaCpp:
     """Runs at most `concurrency` completions; the rest waits here, where a cancel needs no step."""
 
-    def __init__(self, launch: Launch, server: NativeServer, *, embeddings: bool) -> None:
+    def __init__(self, launch: Launch, server: NativeServer, *, embeddings: bool, vocabulary: int = 0) -> None:
         self._server = server
         self._text = LlamaCppText(server.address, server.key)
         self._embeddings = embeddings
+        self._embedder = LlamaCppEmbedder(server, vocabulary)
+        self._vocabulary = vocabulary
         self._max_waiting = launch.max_waiting
-        self._facts = EngineFacts("llama.cpp", version(), self._text.context_tokens(), launch.concurrency)
+        self._facts = EngineFacts("llama.cpp", version(), self._text.context_tokens, launch.concurrency)
         self._waiting: deque[Job] = deque()
         self._running: dict[Ticket, Job] = {}
         self._threads = 0
@@ -41,7 +44,7 @@ class LlamaCpp:
     async def start(cls, launch: Launch) -> Self:
         """Check the file, load it. Raises LoadFailed with the reason."""
         loaded = await on_own_thread(lambda: load_server(launch), "llamacpp-load")
-        return cls(launch, loaded.server, embeddings=loaded.embeddings)
+        return cls(launch, loaded.server, embeddings=loaded.embeddings, vocabulary=loaded.vocabulary)
 
     @property
     def facts(self) -> EngineFacts:
@@ -50,6 +53,12 @@ class LlamaCpp:
     def submit(self, request: pb.Submit, prompt: pb.Prompt, ticket: Ticket) -> None:
         if self._embeddings:
             raise RequestRefused(pb.FAULT_BAD_REQUEST, "this model makes embeddings, it does not write")
+        for bias in request.bias:
+            if self._vocabulary and bias.id >= self._vocabulary:
+                raise RequestRefused(
+                    pb.FAULT_BAD_REQUEST,
+                    f"`logit_bias` names token {bias.id}; the model's tokens are 0 to {self._vocabulary - 1}",
+                )
         job = Job(request, prompt, ticket)
         if len(self._running) < self._facts.concurrency:
             self._dispatch(job)
@@ -72,15 +81,17 @@ class LlamaCpp:
     def load(self) -> EngineLoad:
         held = sum(job.prompt_tokens + job.made for job in self._running.values())
         room = self._facts.concurrency * self._facts.context_tokens
-        return EngineLoad(len(self._running), len(self._waiting), min(1.0, held / room), self._steps)
+        embedder = self._embedder
+        running, steps = len(self._running) + embedder.running, self._steps + embedder.steps
+        return EngineLoad(running, len(self._waiting), min(1.0, held / room), steps)
 
     async def count(self, prompt: pb.Prompt) -> int:
         return await on_own_thread(lambda: self._text.count(prompt), "llamacpp-count")
 
-    async def embed(self, texts: list[str]) -> pb.Vectors:
+    async def embed(self, inputs: list[EmbedInput]) -> Embeddings:
         if not self._embeddings:
             raise RequestRefused(pb.FAULT_BAD_REQUEST, "this model writes, it makes no embeddings")
-        return await on_own_thread(lambda: embed_texts(self._server, texts), "llamacpp-embed")
+        return await self._embedder.embed(inputs)
 
     async def rerank(self, query: str, texts: list[str]) -> pb.Scores:
         if not self._embeddings:
@@ -106,17 +117,17 @@ class LlamaCpp:
         """A thread's life: one job after another."""
         while (job := self._jobs.get()) is not None:
             ending = job.run(self._server, self._text, self._say)
-            self._say(job, "", (), ending)
+            self._say(job, "", (), (), ending)
 
-    def _say(self, job: Job, text: str, ids: Sequence[int], ending: Ending | None = None) -> None:
-        self._chorus.speak(job.voice, (job, text, ids, ending), last=ending is not None)
+    def _say(self, job: Job, text: str, ids: Sequence[int], scores: Scores, ending: Ending | None = None) -> None:
+        self._chorus.speak(job.voice, (job, text, ids, scores, ending), last=ending is not None)
 
     def _hand_over(self, said: Iterable[Said]) -> None:
         """One step's words go to the tickets; sessions send them when this turn of the loop is over."""
         self._steps += 1
-        for job, text, ids, ending in said:
+        for job, text, ids, scores, ending in said:
             if text:
-                job.ticket.emit(text, ids)
+                job.ticket.emit(text, ids, scores)
             if ending is not None:
                 self._chorus.leave(job.voice)
                 del self._running[job.ticket]

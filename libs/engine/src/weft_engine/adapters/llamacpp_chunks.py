@@ -27,6 +27,8 @@ class TokenChunk(NamedTuple):
     made: int
     """tokens made so far"""
     prompt_tokens: int
+    score: pb.TokenScore | None = None
+    """of that last id, where it was asked for"""
 
 
 class ProgressChunk(NamedTuple):
@@ -78,7 +80,11 @@ def read_rare_chunk(chunk: Any) -> Chunk:
         choice = chunk["choices"][0]
         if choice["finish_reason"] is None:
             more = chunk["__verbose"]
-            return TokenChunk(choice["text"], more["tokens"][-1], more["tokens_predicted"], more["tokens_evaluated"])
+            scored = choice["logprobs"]
+            score = None if scored is None else read_score(scored["content"][-1])
+            return TokenChunk(
+                choice["text"], more["tokens"][-1], more["tokens_predicted"], more["tokens_evaluated"], score
+            )
         usage = chunk["usage"]
         return FinalChunk(
             pb.FINISH_STOP if choice["finish_reason"] == "stop" else pb.FINISH_LENGTH,
@@ -88,6 +94,14 @@ def read_rare_chunk(chunk: Any) -> Chunk:
         )
     except (KeyError, IndexError, TypeError) as error:
         raise ValueError(f"llama.cpp sent a chunk of an unknown shape: {error!r}") from None
+
+
+def read_score(entry: Any) -> pb.TokenScore:
+    """An entry of llama.cpp's log probabilities."""
+    score = pb.TokenScore(id=entry["id"], token=bytes(entry["bytes"]), logprob=entry["logprob"])
+    for other in entry.get("top_logprobs", ()):
+        score.likeliest.add(id=other["id"], token=bytes(other["bytes"]), logprob=other["logprob"])
+    return score
 
 
 def read_error(error: Any) -> ErrorChunk:

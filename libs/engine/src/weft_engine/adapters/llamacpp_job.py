@@ -2,22 +2,27 @@
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, cast
 
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import Ending, RequestRefused, Ticket
+from weft_dataplane.ticket import Scores
 
 from weft_engine.adapters.llamacpp_chorus import Voice
 from weft_engine.adapters.llamacpp_chunks import ErrorChunk, FinalChunk, ProgressChunk, read_chunk
 from weft_engine.adapters.llamacpp_native import NativeServer
 from weft_engine.adapters.llamacpp_text import LlamaCppText
+from weft_engine.json_grammar import grammar_of
+from weft_engine.json_schema import SchemaRefused
 from weft_engine.stop_strings import StopScanner
 
 MAX_INT32: Final = 2**31 - 1
 RANDOM_SEED: Final = 0xFFFFFFFF
 """llama.cpp draws a seed for this one"""
 
-Post = Callable[["Job", str, Sequence[int]], None]
+Post = Callable[["Job", str, Sequence[int], Scores], None]
+Token = int | tuple[int, pb.TokenScore | None]
+"""An id, or an id with its score where the request asked for scores"""
 
 
 class Job:
@@ -34,8 +39,9 @@ class Job:
         """tokens made here"""
         self._cached = 0
         self._resumed = list(request.resume.output_ids)
-        self._stops = StopScanner(request.stop)
-        self._held: list[int] = []
+        self._scored = request.HasField("scores")
+        self._stops: StopScanner[Token] = StopScanner(request.stop)
+        self._held: list[Token] = []
         self._ending: Ending | None = None
 
     def cancel(self) -> None:
@@ -47,7 +53,8 @@ class Job:
         """Run to the end; outputs go to `post`, the end is answered. Never raises."""
         try:
             if not self.cancelled:
-                server.complete(self._completion(text.prompt(self.prompt, self._resumed)), self._listener(text, post))
+                asked = self._completion(text.prompt(self.prompt, self._resumed), text)
+                server.complete(asked, self._listener(text, post))
         except RequestRefused as refused:
             self._fail(refused.fault, refused.sentence)
         except Exception as error:
@@ -60,7 +67,7 @@ class Job:
 
     def _listener(self, text: LlamaCppText, post: Post) -> Callable[[str], bool]:
         """The callback for chunks: answers whether to stop."""
-        stops, held = self._stops, self._held
+        stops, held, scored = self._stops, self._held, self._scored
 
         def listen(chunk: str) -> bool:
             if self.cancelled:
@@ -72,27 +79,30 @@ class Job:
                     return False
                 if isinstance(read, FinalChunk):
                     self.prompt_tokens, self.made, self._cached = read[1:]
-                    rest, ids = stops.rest()
+                    rest, tokens = stops.rest()
                     if rest:
-                        post(self, rest, ids)
+                        self._post(post, rest, tokens)
                     self._ending = self._end(read.finish)
                     return False
                 if isinstance(read, ErrorChunk):
                     self._fail(*read)
                     return True
-                piece, token_id, made, self.prompt_tokens = read
+                piece, token_id, made, self.prompt_tokens, score = read
                 missing = made - self.made - 1
                 self.made = made
                 if not piece:  # a token without text: an end token, or one that only marks
-                    held.append(token_id)
+                    held.append((token_id, score) if scored else token_id)
                     return False
-                ids = (token_id,) if not missing else text.ids_of_one_text(piece, missing + 1, token_id)
+                tokens: Sequence[Token]
+                tokens = (token_id,) if not missing else text.ids_of_one_text(piece, missing + 1, token_id)
+                if scored:
+                    tokens = self._with_score(piece, tokens, score)
                 if held:
-                    ids = (*held, *ids)
+                    tokens = (*held, *tokens)
                     held.clear()
-                safe, safe_ids = stops.feed((piece, ids))
+                safe, tokens = stops.feed((piece, tokens))
                 if safe:
-                    post(self, safe, safe_ids)
+                    self._post(post, safe, tokens)
                 if stops.stopped:
                     self._ending = self._end(pb.FINISH_STOP)
                     return True
@@ -103,7 +113,26 @@ class Job:
 
         return listen
 
-    def _completion(self, prompt: str | list[int]) -> str:
+    def _post(self, post: Post, text: str, tokens: Sequence[Token]) -> None:
+        if not self._scored:
+            post(self, text, cast(Sequence[int], tokens), ())
+            return
+        pairs = cast(Sequence[tuple[int, pb.TokenScore | None]], tokens)
+        post(self, text, [id for id, _ in pairs], [score for _, score in pairs if score is not None])
+
+    def _with_score(self, piece: str, ids: Sequence[Token], score: pb.TokenScore | None) -> Sequence[Token]:
+        """A piece's tokens with the one score that llama.cpp tells: the last token's.
+
+        A character of several tokens so has one entry, which stands for all of it.
+        """
+        if score is not None:
+            if len(ids) > 1:
+                score.token = piece.encode()
+            del score.likeliest[self.request.scores :]
+        *others, last = cast(Sequence[int], ids)
+        return [*((id, None) for id in others), (last, score)]
+
+    def _completion(self, prompt: str | list[int], text: LlamaCppText) -> str:
         """llama.cpp's request. Stop strings are ours, so that text held at the end is never lost."""
         sampling = self.request.sampling
         fields: dict[str, object] = {
@@ -125,13 +154,26 @@ class Job:
             fields["min_p"] = sampling.min_p
         if sampling.HasField("seed"):
             fields["seed"] = sampling.seed % RANDOM_SEED
-        if sampling.HasField("presence_penalty"):
+        if sampling.presence_penalty or sampling.frequency_penalty:
             fields["presence_penalty"] = sampling.presence_penalty
-        if sampling.HasField("frequency_penalty"):
             fields["frequency_penalty"] = sampling.frequency_penalty
+            fields["repeat_last_n"] = text.context_tokens  # the whole text counts, not llama.cpp's last 64 tokens
         if sampling.ignore_end:
             fields["ignore_eos"] = True
+        if self.request.bias:
+            fields["logit_bias"] = [[bias.id, bias.value] for bias in self.request.bias]
+        if self._scored:
+            fields["n_probs"] = max(1, self.request.scores)
+        if self.request.HasField("constraint"):
+            fields["grammar"] = self._grammar()
         return json.dumps(fields)
+
+    def _grammar(self) -> str:
+        constraint = self.request.constraint
+        try:
+            return grammar_of(constraint.json_schema, or_text=constraint.or_text)
+        except SchemaRefused as refused:
+            raise RequestRefused(pb.FAULT_BAD_REQUEST, str(refused)) from None
 
     def _fail(self, fault: pb.Fault.ValueType, sentence: str) -> None:
         self._ending = self._end(pb.FINISH_ERROR, fault, sentence)

@@ -24,16 +24,19 @@ class Loaded(NamedTuple):
     server: NativeServer
     embeddings: bool
     """it answers Embed and Rerank instead of Submit"""
+    vocabulary: int
+    """tokens that it knows"""
 
 
 def load_server(launch: Launch) -> Loaded:
     """Check settings and file, then load; blocks. Raises LoadFailed."""
     settings = LlamaCppSettings.of(launch)
     header = checked_header(launch)
-    embeddings = settings.embeddings if settings.embeddings is not None else not header.causal
+    embeddings = settings.embeddings if settings.embeddings is not None else header.embeds
     with Overheard() as overheard:
         try:
-            return Loaded(NativeServer(launch, settings, embeddings=embeddings), embeddings)
+            server = NativeServer(launch, settings, embeddings=embeddings)
+            return Loaded(server, embeddings, header.vocabulary)
         except ImportError as error:
             raise LoadFailed(f"llama.cpp is not installed in this environment: {error}", permanent=True) from None
         except Exception as error:

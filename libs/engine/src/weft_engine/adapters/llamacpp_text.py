@@ -22,10 +22,8 @@ class LlamaCppText:
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
         self._idle: deque[http.client.HTTPConnection] = deque(maxlen=KEPT_CONNECTIONS)
         self._known: dict[tuple[str, int, int], tuple[int, ...]] = {}
-
-    def context_tokens(self) -> int:
+        self.context_tokens = int(self._ask("GET", "/props", None)["default_generation_settings"]["n_ctx"])
         """What one request's context really holds: llama.cpp rounds it, and keeps it to the model's own."""
-        return int(self._ask("GET", "/props", None)["default_generation_settings"]["n_ctx"])
 
     def prompt(self, prompt: pb.Prompt, resumed: list[int]) -> str | list[int]:
         """A prompt as a completion takes it; with what was already answered, as ids. Raises RequestRefused."""

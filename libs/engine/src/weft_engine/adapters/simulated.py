@@ -11,17 +11,36 @@ from collections import deque
 from typing import Final, Self
 
 from weft_contracts.gen import session_pb2 as pb
-from weft_dataplane import Ending, EngineFacts, EngineLoad, RequestRefused, Ticket
+from weft_dataplane import Embeddings, EmbedInput, Ending, EngineFacts, EngineLoad, RequestRefused, Ticket
 
 from weft_engine.adapters.prefix_cache import PrefixCache
 from weft_engine.adapters.simulated_settings import SimulatedSettings
 from weft_engine.adapters.simulated_text import Answer, last_words, prompt_ids, text_of
+from weft_engine.adapters.simulated_vectors import SimulatedEmbedder
 from weft_engine.launch import Launch
 from weft_engine.stop_strings import StopScanner
 
 VERSION: Final = "1"
 TROUBLE_AFTER: Final = 3
 """tokens before a troublesome prompt misbehaves"""
+
+
+def refuse_what_is_not_simulated(request: pb.Submit) -> None:
+    """Words are drawn from prompt and seed alone: what would shape a draw is refused. Raises RequestRefused."""
+    sampling = request.sampling
+    shaping = {
+        "top_p": sampling.HasField("top_p") and sampling.top_p < 1,
+        "top_k": sampling.top_k > 0,
+        "min_p": sampling.min_p > 0,
+        "presence_penalty": sampling.presence_penalty != 0,
+        "frequency_penalty": sampling.frequency_penalty != 0,
+        "logit_bias": len(request.bias) > 0,
+        "logprobs": request.HasField("scores"),
+        "response_format` and `tools": request.HasField("constraint"),
+    }
+    for field, asked in shaping.items():
+        if asked:
+            raise RequestRefused(pb.FAULT_BAD_REQUEST, f"the simulated engine can't honour `{field}`")
 
 
 class Running:
@@ -36,7 +55,7 @@ class Running:
         self.answer = Answer(self.prompt, 0 if greedy else sampling.seed)
         self.resumed = list(request.resume.output_ids)
         self.made: list[int] = []
-        self.stops = StopScanner(request.stop)
+        self.stops: StopScanner[int] = StopScanner(request.stop)
         self.cached = 0
         self.to_prefill = 0
         room = context_tokens - len(self.prompt) - len(self.resumed)
@@ -66,6 +85,7 @@ class Simulated:
     def __init__(self, launch: Launch, settings: SimulatedSettings) -> None:
         self._settings = settings
         self._max_waiting = launch.max_waiting
+        self._embedder = SimulatedEmbedder(settings, launch.context_tokens)
         self._facts = EngineFacts(
             "simulated", VERSION, launch.context_tokens, settings.concurrency or launch.concurrency
         )
@@ -90,6 +110,9 @@ class Simulated:
         return self._facts
 
     def submit(self, request: pb.Submit, prompt: pb.Prompt, ticket: Ticket) -> None:
+        if self._settings.embeddings:
+            raise RequestRefused(pb.FAULT_BAD_REQUEST, "this model makes embeddings, it does not write")
+        refuse_what_is_not_simulated(request)
         running = Running(request, prompt, ticket, self._facts.context_tokens)
         if "[[refuse]]" in running.words:
             raise RequestRefused(pb.FAULT_BAD_REQUEST, "the prompt asked to be refused")
@@ -109,13 +132,15 @@ class Simulated:
     def load(self) -> EngineLoad:
         held = sum(len(r.prompt) + r.position for r in self._running)
         room = self._facts.concurrency * self._facts.context_tokens
-        return EngineLoad(len(self._running), len(self._waiting), min(1.0, held / room), self._steps)
+        embedder = self._embedder
+        running, steps = len(self._running) + embedder.running, self._steps + embedder.steps
+        return EngineLoad(running, len(self._waiting), min(1.0, held / room), steps)
 
     async def count(self, prompt: pb.Prompt) -> int:
         return len(prompt_ids(prompt))
 
-    async def embed(self, texts: list[str]) -> pb.Vectors:
-        raise RequestRefused(pb.FAULT_BAD_REQUEST, "the simulated engine makes no embeddings")
+    async def embed(self, inputs: list[EmbedInput]) -> Embeddings:
+        return await self._embedder.embed(inputs)
 
     async def rerank(self, query: str, texts: list[str]) -> pb.Scores:
         raise RequestRefused(pb.FAULT_BAD_REQUEST, "the simulated engine does not rerank")

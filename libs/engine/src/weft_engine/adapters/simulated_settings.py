@@ -36,6 +36,10 @@ class SimulatedSettings(BaseModel):
     """the process is killed after so many tokens; 0: never"""
     stall_after_tokens: int = Field(default=0, ge=0)
     """the engine stands still after so many tokens; 0: never"""
+    embeddings: bool = False
+    """answer Embed instead of Submit"""
+    dimensions: int = Field(default=64, ge=1, le=8192)
+    """numbers of an embedding's vector"""
 
     @classmethod
     def of(cls, launch: Launch) -> Self:

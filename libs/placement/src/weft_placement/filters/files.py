@@ -14,7 +14,7 @@ def files(node: NodeView, held: Held, demand: Demand) -> str | None:
         return None
     match node.files.get(demand.source):
         case FileFound(weights=weights):
-            same = weights == demand.spec.weights
+            same = weights.same_as(demand.spec.weights)
             return None if same else f"holds another file at {demand.source}"
         case FileMissing(reason=reason):
             return f"cannot load {demand.source}: {reason}"

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from weft_contracts.commit import Cause
 from weft_contracts.facts.node import Assigned
-from weft_contracts.facts.run import Failed, RunFact, Stopped
+from weft_contracts.facts.run import RunFact
 from weft_contracts.facts.values import DeviceClaim
 from weft_contracts.ids import ModelId, NodeId, ReplicaId
 
@@ -113,5 +113,5 @@ def assignment_of(node: NodeId, fact: Assigned, sequence: int, cause: Cause) -> 
 
 def after_run(assignment: Assignment, fact: RunFact) -> Assignment:
     """The assignment after a fact of its run: a process that starts late claims its memory again."""
-    ended = isinstance(fact, Stopped | Failed)
+    ended = fact.type in ("stopped", "failed")
     return assignment if ended == assignment.ended else changed(assignment, ended=ended)

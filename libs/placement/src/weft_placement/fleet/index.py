@@ -1,15 +1,16 @@
 """The fleet: every node, model, replica and claim, folded from the log commit by commit."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+from weft_contracts.catalogue import CATALOGUE
 from weft_contracts.commit import Cause, Recorded
-from weft_contracts.facts.fact import Fact, Unknown, Unreadable, Voided
+from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.machine import MachineFact
 from weft_contracts.facts.mesh import BrakeLifted, BrakeSet
-from weft_contracts.facts.model import Deleted, ModelFact, Scaled
-from weft_contracts.facts.node import Assigned, Healthy, NodeFact, Removed, Unassigned, WentOffline
+from weft_contracts.facts.model import ModelFact, Scaled
+from weft_contracts.facts.node import NodeFact
 from weft_contracts.facts.replica import ReplicaFact
 from weft_contracts.facts.run import RunFact
 from weft_contracts.facts.values import ModelSpec
@@ -26,6 +27,8 @@ from weft_placement.fleet.run_view import evolve_run
 CLOSED_KEPT = 4096
 """Replicas that are over stay to be looked at until so many later ones are over too."""
 _NOTHING = Held()
+_ORDINARY: frozenset[type[Fact]] = frozenset(entry.fact for entry in CATALOGUE)
+"""Facts that were read: not unknown, unreadable or voiding."""
 
 
 @dataclass(slots=True)
@@ -53,7 +56,9 @@ class Fleet:
     def apply(self, recorded: Recorded) -> None:
         """Fold one commit. Other kinds of aggregate, and facts that can't be read, are passed over."""
         self.position = recorded.sequence
-        facts = [fact for fact in recorded.facts if not isinstance(fact, Unknown | Unreadable | Voided)]
+        facts = recorded.facts
+        if not _ORDINARY.issuperset(map(type, facts)):
+            facts = tuple(fact for fact in facts if type(fact) in _ORDINARY)
         match recorded.aggregate.kind:
             case "node":
                 self._apply_node(NodeId(recorded.aggregate.key), recorded, facts)
@@ -105,9 +110,9 @@ class Fleet:
         """64 hex digits: equal for fleets folded from the same log, in any process."""
         return digest_of(self)
 
-    def _apply_node(self, id: NodeId, recorded: Recorded, facts: list[Fact]) -> None:
+    def _apply_node(self, id: NodeId, recorded: Recorded, facts: Sequence[Fact]) -> None:
         view = self.nodes.get(id)
-        for fact in cast("list[NodeFact]", facts):
+        for fact in cast("Sequence[NodeFact]", facts):
             view = evolve_node(id, view, fact)
             if view is not None:
                 self.nodes[id] = view
@@ -118,37 +123,38 @@ class Fleet:
 
     def _follow_node(self, id: NodeId, fact: NodeFact, recorded: Recorded) -> None:
         """What a node's fact means for its claims and its replicas."""
-        match fact:
-            case Assigned(replica=replica):
+        match fact.type:
+            case "assigned":
+                replica = fact.replica
                 if any(member.node == id for member in fact.members):
                     assignment = assignment_of(id, fact, recorded.sequence, recorded.cause)
                     self._held[id] = self.held(id).put(assignment)
                     self._drop_run(id, replica, fact.epoch)
                     self._settle(replica)
-            case Unassigned(replica=replica):
-                assignment = self.assignment(id, replica)
+            case "unassigned":
+                assignment = self.assignment(id, fact.replica)
                 if assignment is not None:
                     self._held[id] = self.held(id).put(changed(assignment, retiring=True))
-                    self._settle(replica)
-            case Removed():
+                    self._settle(fact.replica)
+            case "removed":
                 replicas = self._held.pop(id, _NOTHING).assignments
                 self._mark_gone(id, replicas, gone=True)
-            case WentOffline() | Healthy():
+            case "offline" | "healthy":
                 self._mark_gone(id, self.held(id).assignments, gone=self.nodes[id].gone)
             case _:
                 pass
 
-    def _apply_machine(self, id: NodeId, facts: list[Fact]) -> None:
+    def _apply_machine(self, id: NodeId, facts: Sequence[Fact]) -> None:
         view = self.nodes.get(id)
         if view is None:
             return
-        for fact in cast("list[MachineFact]", facts):
+        for fact in cast("Sequence[MachineFact]", facts):
             view = evolve_machine(view, fact)
         self.nodes[id] = view
         self._touch(id)
 
-    def _apply_run(self, node: NodeId, id: ReplicaId, recorded: Recorded, facts: list[Fact]) -> None:
-        for fact in cast("list[RunFact]", facts):
+    def _apply_run(self, node: NodeId, id: ReplicaId, recorded: Recorded, facts: Sequence[Fact]) -> None:
+        for fact in cast("Sequence[RunFact]", facts):
             assignment = self.assignment(node, id)
             if assignment is None or assignment.epoch != fact.epoch:
                 continue
@@ -163,19 +169,19 @@ class Fleet:
             if after is not assignment:
                 self._settle(id)
 
-    def _apply_model(self, id: ModelId, recorded: Recorded, facts: list[Fact]) -> None:
+    def _apply_model(self, id: ModelId, recorded: Recorded, facts: Sequence[Fact]) -> None:
         view = self.models.get(id)
-        for fact in cast("list[ModelFact]", facts):
+        for fact in cast("Sequence[ModelFact]", facts):
             before = view
             view = evolve_model(id, view, fact, recorded.cause)
             if view is None:
                 continue
             self.models[id] = view
             self._follow_name(before, view)
-            match fact:
-                case Scaled():
+            match fact.type:
+                case "scaled":
                     self._scale(view, fact, recorded)
-                case Deleted():
+                case "deleted":
                     for replica in tuple(view.replicas):
                         self._retire(replica, recorded.cause, "the model was deleted")
                 case _:
@@ -212,17 +218,17 @@ class Fleet:
             self.replicas[id] = changed(view, wanted=False, retire_cause=cause, retire_why=why)
             self._settle(id)
 
-    def _apply_replica(self, id: ReplicaId, recorded: Recorded, facts: list[Fact]) -> None:
+    def _apply_replica(self, id: ReplicaId, recorded: Recorded, facts: Sequence[Fact]) -> None:
         view = self.replicas.get(id)
         if view is None:
             return
-        for fact in cast("list[ReplicaFact]", facts):
+        for fact in cast("Sequence[ReplicaFact]", facts):
             view = evolve_replica(view, fact)
         gone = frozenset(member.node for member in view.members if self._is_gone(member.node))
         self.replicas[id] = changed(view, sequence=recorded.sequence, gone=gone)
         self._settle(id)
 
-    def _apply_mesh(self, facts: list[Fact]) -> None:
+    def _apply_mesh(self, facts: Sequence[Fact]) -> None:
         for fact in facts:
             if isinstance(fact, BrakeSet):
                 self.brake = fact
@@ -256,13 +262,17 @@ class Fleet:
         view = self.replicas.get(id)
         if view is None:
             return
-        parts = [self.assignment(member.node, id) for member in view.members]
-        held = any(part is not None and part.holds for part in parts)
+        held = assigned = False
+        for member in view.members:
+            part = self.assignment(member.node, id)
+            if part is not None:
+                held = held or part.holds
+                assigned = assigned or not part.retiring
         if held != view.held:
             view = self.replicas[id] = changed(view, held=held)
         wanted = view.wanted and not view.evicted
         _list(self.waiting, id, wanted and view.placed is None)
-        _list(self.leaving, id, not wanted and any(part is not None and not part.retiring for part in parts))
+        _list(self.leaving, id, not wanted and assigned)
         over = not wanted and not held
         model = self.models.get(view.model)
         if model is not None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from weft_contracts.commit import Cause
-from weft_contracts.facts.model import Deleted, ModelFact, Retried, Scaled, SpecAccepted, Unservable
+from weft_contracts.facts.model import ModelFact
 from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import ModelId, ReplicaId
 
@@ -37,7 +37,7 @@ class ModelView:
 
 def evolve_model(id: ModelId, view: ModelView | None, fact: ModelFact, cause: Cause) -> ModelView | None:
     """The model after one of its facts. Nothing before `spec_accepted` makes a model."""
-    if isinstance(fact, SpecAccepted):
+    if fact.type == "spec_accepted":
         of_fact = {fact.revision: (fact.digest, fact.spec)}
         if view is None:
             return ModelView(id, fact.name, fact.revision, fact.digest, fact.spec, of_fact, cause)
@@ -54,15 +54,15 @@ def evolve_model(id: ModelId, view: ModelView | None, fact: ModelFact, cause: Ca
         )
     if view is None:
         return None
-    match fact:
-        case Scaled(add=add):
-            numbers = [number_of(replica) + 1 for replica in add]
+    match fact.type:
+        case "scaled":
+            numbers = [number_of(replica) + 1 for replica in fact.add]
             return changed(view, next_number=max([view.next_number, *numbers]), cause=cause)
-        case Unservable(reason=reason):
-            return changed(view, unservable=reason, cause=cause)
-        case Retried():
+        case "unservable":
+            return changed(view, unservable=fact.reason, cause=cause)
+        case "retried":
             return changed(view, unservable=None, cause=cause)
-        case Deleted():
+        case "deleted":
             return changed(view, deleted=True, cause=cause)
         case _:
             assert_never(fact)

@@ -8,27 +8,8 @@ from weft_contracts.facts.machine import (
     FileFound,
     FileMissing,
     MachineFact,
-    PressureChanged,
-    Reported,
 )
-from weft_contracts.facts.node import (
-    Approved,
-    Assigned,
-    Cordoned,
-    Drained,
-    Draining,
-    Healthy,
-    Joined,
-    Labelled,
-    NodeFact,
-    Rejoined,
-    Removed,
-    Resumed,
-    Unassigned,
-    Uncordoned,
-    Unhealthy,
-    WentOffline,
-)
+from weft_contracts.facts.node import Draining, NodeFact
 from weft_contracts.facts.values import Addresses, Backend, Hardware
 from weft_contracts.ids import NodeId
 
@@ -114,8 +95,11 @@ def _with_presence(view: NodeView, presence: Presence) -> NodeView:
 
 
 def evolve_node(id: NodeId, view: NodeView | None, fact: NodeFact) -> NodeView | None:
-    """The node after one of its own facts. Nothing before `joined` makes a node."""
-    if isinstance(fact, Joined):
+    """The node after one of its own facts. Nothing before `joined` makes a node.
+
+    Here and in the other folds facts are told apart by `type`: asking pydantic for a class costs ten times as much.
+    """
+    if fact.type == "joined":
         return NodeView(
             id=id,
             name=fact.name,
@@ -126,35 +110,35 @@ def evolve_node(id: NodeId, view: NodeView | None, fact: NodeFact) -> NodeView |
         )
     if view is None:
         return None
-    match fact:
-        case Rejoined(addresses=addresses, labels=own):
-            labels = _merged(own, view.set_labels)
-            return changed(view, addresses=addresses, own_labels=own, labels=labels)
-        case Approved():
+    match fact.type:
+        case "rejoined":
+            labels = _merged(fact.labels, view.set_labels)
+            return changed(view, addresses=fact.addresses, own_labels=fact.labels, labels=labels)
+        case "approved":
             presence = "joined" if view.presence == "pending" else view.presence
             return changed(view, approved=True, presence=presence)
-        case Labelled(labels=labels):
-            set_labels = {**view.set_labels, **labels}
+        case "labelled":
+            set_labels = {**view.set_labels, **fact.labels}
             return changed(view, set_labels=set_labels, labels=_merged(view.own_labels, set_labels))
-        case Healthy():
+        case "healthy":
             return _with_presence(view, "healthy")
-        case Unhealthy():
+        case "unhealthy":
             return _with_presence(view, "unhealthy")
-        case WentOffline():
+        case "offline":
             return _with_presence(view, "offline")
-        case Draining():
+        case "draining":
             return changed(view, draining=True, drained=False, drain=fact)
-        case Drained():
+        case "drained":
             return changed(view, drained=True)
-        case Resumed():
+        case "resumed":
             return changed(view, draining=False, drained=False, drain=None)
-        case Cordoned():
+        case "cordoned":
             return changed(view, cordoned=True)
-        case Uncordoned():
+        case "uncordoned":
             return changed(view, cordoned=False)
-        case Removed():
+        case "removed":
             return changed(view, removed=True)
-        case Assigned() | Unassigned():
+        case "assigned" | "unassigned":
             return view
         case _:
             assert_never(fact)
@@ -162,8 +146,8 @@ def evolve_node(id: NodeId, view: NodeView | None, fact: NodeFact) -> NodeView |
 
 def evolve_machine(view: NodeView, fact: MachineFact) -> NodeView:
     """The node after what its agent found out."""
-    match fact:
-        case Reported():
+    match fact.type:
+        case "reported":
             devices = {device.index for device in fact.hardware.devices}
             return changed(
                 view,
@@ -173,9 +157,9 @@ def evolve_machine(view: NodeView, fact: MachineFact) -> NodeView:
                 agent_version=fact.agent_version,
                 pressure={index: used for index, used in view.pressure.items() if index in devices},
             )
-        case FileFound(source=source) | FileMissing(source=source):
-            return changed(view, files={**view.files, source: fact})
-        case PressureChanged(device=device, bytes=used):
-            return changed(view, pressure={**view.pressure, device: used})
+        case "file_found" | "file_missing":
+            return changed(view, files={**view.files, fact.source: fact})
+        case "pressure_changed":
+            return changed(view, pressure={**view.pressure, fact.device: fact.bytes})
         case _:
             assert_never(fact)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
 from weft_contracts.commit import Cause
-from weft_contracts.facts.replica import Evicted, Placed, ReplicaFact, Unplaceable
+from weft_contracts.facts.replica import Placed, ReplicaFact, Unplaceable
 from weft_contracts.facts.values import Member
 from weft_contracts.ids import ModelId, NodeId, ReplicaId
 
@@ -80,13 +80,13 @@ class ReplicaView:
 
 def evolve_replica(view: ReplicaView, fact: ReplicaFact) -> ReplicaView:
     """The replica after one of its own facts."""
-    match fact:
-        case Placed(members=members, epoch=epoch):
-            runs = {node: run for node, run in view.runs.items() if run.epoch == epoch}
-            return changed(view, placed=fact, unplaceable=None, members=members, epoch=epoch, runs=runs)
-        case Unplaceable():
+    match fact.type:
+        case "placed":
+            runs = {node: run for node, run in view.runs.items() if run.epoch == fact.epoch}
+            return changed(view, placed=fact, unplaceable=None, members=fact.members, epoch=fact.epoch, runs=runs)
+        case "unplaceable":
             return changed(view, unplaceable=fact)
-        case Evicted():
+        case "evicted":
             return changed(view, evicted=True)
         case _:
             assert_never(fact)

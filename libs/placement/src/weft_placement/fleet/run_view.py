@@ -4,17 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from weft_contracts.commit import Recorded
-from weft_contracts.facts.run import (
-    Degraded,
-    Failed,
-    Fetching,
-    Installing,
-    Loading,
-    Ready,
-    RunFact,
-    Stopped,
-    Stopping,
-)
+from weft_contracts.facts.run import RunFact
 from weft_contracts.facts.values import EngineName, MetadataFile
 from weft_contracts.ids import CorrelationId, EventId, Incarnation, NodeId
 
@@ -47,27 +37,31 @@ class RunView:
     """A `failed` that would fail the same way elsewhere."""
     stopped: Literal["retired", "shutdown", "exited"] | None = None
     starts: int = 0
+    last_end: str = ""
+    """While it starts again: why the start before ended."""
 
 
 def evolve_run(node: NodeId, run: RunView | None, fact: RunFact, recorded: Recorded) -> RunView:
     """The run after one of its facts, which counts under the present assignment."""
-    stamp = RunView(
+    stamp = changed(
+        _BLANK,
         node=node,
         epoch=fact.epoch,
-        phase="installing",
         event_id=recorded.event_id,
         correlation_id=recorded.correlation_id,
         sequence=recorded.sequence,
         at=recorded.at,
     )
-    match fact:
-        case Installing(engine=engine):
-            return changed(stamp, engine=engine)
-        case Fetching():
+    match fact.type:
+        case "installing":
+            return changed(stamp, engine=fact.engine)
+        case "fetching":
             return changed(stamp, phase="fetching", engine=run.engine if run else None)
-        case Loading(incarnation=incarnation):
-            return changed(stamp, phase="loading", incarnation=incarnation, engine=run.engine if run else None)
-        case Ready():
+        case "loading":
+            engine = run.engine if run else None
+            ended = "" if run is None else run.reason if run.stopped == "exited" else run.last_end
+            return changed(stamp, phase="loading", incarnation=fact.incarnation, engine=engine, last_end=ended)
+        case "ready":
             return changed(
                 stamp,
                 phase="ready",
@@ -77,16 +71,28 @@ def evolve_run(node: NodeId, run: RunView | None, fact: RunFact, recorded: Recor
                 engine_version=fact.engine_version,
                 metadata=fact.metadata,
             )
-        case Degraded(why=why):
-            return _still(run, stamp, "degraded", fact.incarnation, why)
-        case Stopping():
+        case "degraded":
+            return _still(run, stamp, "degraded", fact.incarnation, fact.why)
+        case "stopping":
             return _still(run, stamp, "stopping", fact.incarnation, "")
-        case Stopped(why=why, detail=detail):
-            return changed(stamp, phase="stopped", stopped=why, reason=detail or why)
-        case Failed(reason=reason, permanent=permanent, starts=starts):
-            return changed(stamp, phase="failed", reason=reason, permanent=permanent, starts=starts)
+        case "stopped":
+            return changed(stamp, phase="stopped", stopped=fact.why, reason=fact.detail or fact.why)
+        case "failed":
+            failed = {"reason": fact.reason, "permanent": fact.permanent, "starts": fact.starts}
+            return changed(stamp, phase="failed", **failed)
         case _:
             assert_never(fact)
+
+
+_BLANK = RunView(
+    node=NodeId(""),
+    epoch=0,
+    phase="installing",
+    event_id=EventId(""),
+    correlation_id=CorrelationId(""),
+    sequence=0,
+    at=0.0,
+)
 
 
 def _still(run: RunView | None, stamp: RunView, phase: Phase, incarnation: Incarnation, reason: str) -> RunView:

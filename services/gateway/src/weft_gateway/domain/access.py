@@ -6,8 +6,9 @@ from weft_gateway.domain.refused import Refused
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz", "/api/node/register", "/api/node/credential"})
 """Probes, and the two routes that check a token or a signature themselves."""
-PROBES = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json"})
-"""What is answered before the log is folded."""
+PROBES = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json", "/asyncapi.json"})
+PAGE = "/page/"
+"""Under it lie the files of the first page, which is `/`."""
 _NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -32,6 +33,20 @@ def check_access(peer: str | None, host: str | None, origin: str | None, *, anon
         raise Refused(
             403, "Without keys this gateway answers only to localhost, 127.0.0.1 or [::1] as Host.", code="foreign_host"
         )
+
+
+def check_fetch(site: str | None, mode: str | None) -> None:
+    """Refuse what a page of another origin fetches without saying so, as for an image. Raises Refused, status 403.
+
+    Both are what browsers tell (`Sec-Fetch-Site`, `Sec-Fetch-Mode`). A link to here may be followed.
+    """
+    if site in ("cross-site", "same-site") and mode != "navigate":
+        raise Refused(403, "A page of another origin may not call this gateway.", code="foreign_origin")
+
+
+def needs_log(path: str) -> bool:
+    """Whether a route can only answer when the log is folded."""
+    return path not in PROBES and path != "/" and not path.startswith(PAGE)
 
 
 def starting() -> Refused:

@@ -12,19 +12,9 @@ class Message(NamedTuple):
     content: str
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """What a client wants, checked. None: the engine's own default."""
+class Sampling(msgspec.Struct, frozen=True, kw_only=True):
+    """How tokens are drawn, by the data plane's names. None: the engine's own default."""
 
-    model: str
-    chat: tuple[Message, ...] = ()
-    text: str | None = None
-    tokens: tuple[int, ...] = ()
-    """Exactly one of chat, text and tokens is given."""
-    stream: bool = False
-    include_usage: bool = False
-    max_tokens: int = 0
-    """0: as many as the context holds."""
-    stop: tuple[str, ...] = ()
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
@@ -32,9 +22,55 @@ class Asked(msgspec.Struct, frozen=True):
     seed: int | None = None
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
-    ignore_end: bool = False
+    ignore_end: bool | None = msgspec.field(default=None, name="ignore_eos")
+    """Go on past the model's end token. Clients know it by its other name, which bodies inherit from here."""
+
+
+class Constraint(NamedTuple):
+    """What the answer must look like."""
+
+    json_schema: str
+    """A JSON schema as text."""
+    or_text: bool = False
+    """Text is right as well; it begins with no brace."""
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client wants, checked; of one choice where there are several."""
+
+    model: str
+    chat: tuple[Message, ...] = ()
+    text: str | None = None
+    tokens: tuple[int, ...] = ()
+    """Exactly one of chat, text and tokens is given."""
+    more_prompts: "tuple[str | tuple[int, ...], ...]" = ()
+    """Further prompts of a text completion, each answered by itself."""
+    n: int = 1
+    """Choices for each prompt."""
+    stream: bool = False
+    include_usage: bool = False
+    max_tokens: int = 0
+    """0: as many as the context holds."""
+    stop: tuple[str, ...] = ()
+    sampling: Sampling = Sampling()
+    bias: tuple[tuple[int, float], ...] = ()
+    """Token ids and what is added to their logits."""
+    constraint: Constraint | None = None
+    calls: bool = False
+    """An answer that begins with a brace is the call of a tool."""
+    scores: int | None = None
+    """Log probabilities of each token and of so many likeliest ones; None: none."""
+    echo: bool = False
+    """The answer begins with the prompt's text."""
 
     @property
-    def greedy(self) -> bool:
-        """Whether the same tokens come again from any replica of the same revision."""
-        return self.temperature == 0
+    def resumable(self) -> bool:
+        """Whether the same tokens come again from any replica of the same revision, from anywhere on."""
+        return self.sampling.temperature == 0 and self.constraint is None
+
+    @property
+    def shaping(self) -> str:
+        """What an older engine would pass over, by its field's name; empty: nothing."""
+        if self.constraint is not None:
+            return "tools" if self.calls else "response_format"
+        return "logprobs" if self.scores is not None else "logit_bias" if self.bias else ""

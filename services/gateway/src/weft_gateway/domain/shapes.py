@@ -5,9 +5,10 @@ from typing import Any
 
 from weft_contracts.commit import Recorded
 from weft_contracts.facts.request import Fulfilled, Rejected
-from weft_placement.fleet import Held, ModelView, NodeView, ReplicaView
+from weft_placement.fleet import Held, ModelView, NodeView, ReplicaView, RunView
 
-from weft_gateway.domain.model_state import ModelStanding
+from weft_gateway.domain.ability import ability_of
+from weft_gateway.domain.model_state import ModelStanding, trouble_of
 from weft_gateway.domain.request_view import RequestView
 
 Shape = dict[str, Any]
@@ -70,6 +71,7 @@ def openai_model_detail(view: ModelView, created: float, stands: ModelStanding) 
             "ready": stands.ready,
             "wanted": stands.wanted,
             "engine": view.spec.engine,
+            "ability": ability_of(view.spec),
             "context_tokens": view.spec.context_tokens,
             "revision": view.revision,
         }
@@ -98,17 +100,19 @@ def replica_shape(view: ReplicaView, model_name: str, nodes: Mapping[Any, NodeVi
         "port": run.port if run is not None else None,
         "incarnation": run.incarnation if run is not None else None,
         "run_event": run.event_id if run is not None else None,
-        "reason": _why(view, run.reason if run is not None else ""),
+        "reason": _why(view, run),
         "added_at": view.added_at,
     }
 
 
-def _why(view: ReplicaView, run_reason: str) -> str | None:
+def _why(view: ReplicaView, run: RunView | None) -> str | None:
     if not view.wanted:
         return view.retire_why or None
     if view.placed is None and view.unplaceable is not None:
         return view.unplaceable.reason
-    return run_reason or None
+    if run is None:
+        return None
+    return trouble_of(run) or run.reason or None
 
 
 def request_shape(view: RequestView) -> Shape:

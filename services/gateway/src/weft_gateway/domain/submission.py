@@ -1,7 +1,9 @@
 """A checked request as the data plane's Submit."""
 
 from collections.abc import Sequence
+from typing import Any
 
+import msgspec
 from weft_contracts.gen import session_pb2 as pb
 
 from weft_gateway.domain.asked import Asked
@@ -20,18 +22,14 @@ def submission(asked: Asked, correlation_id: str, traceparent: str = "") -> pb.S
         submit.text = asked.text
     else:
         submit.tokens.ids.extend(asked.tokens)
-    submit.sampling.CopyFrom(
-        pb.Sampling(
-            temperature=asked.temperature,
-            top_p=asked.top_p,
-            top_k=asked.top_k,
-            min_p=asked.min_p,
-            seed=asked.seed,
-            presence_penalty=asked.presence_penalty,
-            frequency_penalty=asked.frequency_penalty,
-            ignore_end=asked.ignore_end,
-        )
-    )
+    drawing: dict[str, Any] = msgspec.structs.asdict(asked.sampling)
+    submit.sampling.CopyFrom(pb.Sampling(**drawing))
+    if asked.scores is not None:
+        submit.scores = asked.scores
+    if asked.constraint is not None:
+        submit.constraint.json_schema, submit.constraint.or_text = asked.constraint
+    for id, value in asked.bias:
+        submit.bias.add(id=id, value=value)
     return submit
 
 

@@ -76,6 +76,12 @@ class Metrics:
         if usage.output > 1 and running.asked.stream:
             self._per_token.labels(*labels).observe((now - running.first_at) / (usage.output - 1))
 
+    def embedded(self, model: str, outcome: str, seconds: float, tokens: int) -> None:
+        """An embedding request is over."""
+        self._duration.labels("embeddings", model, "" if outcome == "ok" else outcome).observe(seconds)
+        if outcome == "ok":
+            self._usage.labels("embeddings", model, "input").observe(tokens)
+
     def refused_early(self, status: int) -> None:
         """See desk.Counts."""
         self._refused.labels(str(status)).inc()

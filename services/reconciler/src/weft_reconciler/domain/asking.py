@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from weft_contracts.commit import Commit, Decision
-from weft_contracts.facts.request import DeployRequested
+from weft_contracts.facts.request import DeployRequested, TrialRequested
 
 from weft_reconciler.domain.deploy import asked_since, inspected
 from weft_reconciler.domain.inspections import asking, question_of
@@ -25,7 +25,7 @@ def ask_nodes(state: State, undecided: Iterable[Pending]) -> list[Decision]:
 def _questions(state: State, undecided: Iterable[Pending]) -> Iterator[Commit]:
     nodes = inspected(state)
     for pending in undecided:
-        if isinstance(pending.wish, DeployRequested):
+        if isinstance(pending.wish, DeployRequested | TrialRequested):
             question = question_of(pending.wish.spec)
             since = asked_since(pending, pending.wish.spec)
             if question is not None:

@@ -1,4 +1,5 @@
-"""A request to deploy: from what the nodes find on their disks to an accepted spec, or a sentence why not."""
+"""A request to deploy, or to try it out: from what the nodes find on their disks to an accepted spec, or a
+sentence why not."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.machine import FileFound
 from weft_contracts.facts.model import SpecAccepted
 from weft_contracts.facts.name import Claimed
-from weft_contracts.facts.request import DeployRequested
+from weft_contracts.facts.request import DeployRequested, TrialRequested
 from weft_contracts.facts.values import ModelSpec, PathSource
 from weft_contracts.ids import ModelId, NodeId, model_id
 from weft_placement.fleet import NodeView
@@ -23,6 +24,7 @@ from weft_reconciler.domain.spec_faults import (
     fault_of_builtin,
     fault_of_claim,
     fault_of_context,
+    fault_of_engine,
     fault_of_name,
     fault_of_spec,
 )
@@ -31,18 +33,24 @@ from weft_reconciler.domain.state import State
 
 @dataclass(frozen=True, slots=True)
 class Deploy:
-    """One deploy request under decision."""
+    """One deploy request, or trial, under decision."""
 
     pending: Pending
-    wish: DeployRequested
+    wish: DeployRequested | TrialRequested
     patience: float
     """Seconds that it waits in all."""
     patient: bool
     """Whether it may wait longer."""
 
 
-def answer_deploy(state: State, pending: Pending, wish: DeployRequested, moment: Moment) -> Decision | None:
-    """Accept, reject, or None while nodes still look. Waits are bounded."""
+def answer_deploy(
+    state: State, pending: Pending, wish: DeployRequested | TrialRequested, moment: Moment
+) -> Decision | None:
+    """Accept, reject, or None while nodes still look. Waits are bounded.
+
+    A trial is fulfilled where a deploy would be accepted, once every node has answered: whoever asked for it
+    then finds in the log what it takes to compute where the replicas would go.
+    """
     fault = fault_of_name(wish.name) or fault_of_spec(wish.spec)
     if fault is not None:
         return pending.rejected(400, fault)
@@ -51,6 +59,10 @@ def answer_deploy(state: State, pending: Pending, wish: DeployRequested, moment:
     nodes = inspected(state)
     if not nodes:
         return None if deploy.patient else pending.rejected(503, _nobody(state))
+    fault = fault_of_engine(wish.spec, [node for node in state.fleet.nodes.values() if not node.removed])
+    if fault is not None:
+        reported = all(node.hardware is not None for node in nodes.values())
+        return pending.rejected(422, fault) if reported or not deploy.patient else None
     question = question_of(wish.spec)
     if question is None:
         return _accept(state, deploy, wish.spec)
@@ -81,13 +93,14 @@ def _weigh(state: State, deploy: Deploy, question: Question, nodes: Mapping[Node
     since = asked_since(deploy.pending, deploy.wish.spec)
     asks = {id: state.inspections.last(question, id, since) for id in nodes}
     found = [ask for ask in asks.values() if ask is not None and isinstance(ask.answer, FileFound)]
-    if found:
+    awaited = deploy.patient and any(ask is None or ask.answer is None for ask in asks.values())
+    if found and not (awaited and isinstance(deploy.wish, TrialRequested)):
         first = min(found, key=lambda ask: (ask.sequence, ask.id))
         assert isinstance(first.answer, FileFound)
         weights = first.answer.weights
         spec = deploy.wish.spec.model_copy(update={"weights": weights})
         return _accept(state, deploy, spec)
-    if deploy.patient and any(ask is None or ask.answer is None for ask in asks.values()):
+    if awaited:
         return None
     reasons = "; ".join(f"{nodes[id].name}: {_reason(ask, deploy.patience)}" for id, ask in list(asks.items())[:_NAMED])
     more = f"; and {len(asks) - _NAMED} more nodes" if len(asks) > _NAMED else ""
@@ -123,6 +136,10 @@ def _accept(state: State, deploy: Deploy, spec: ModelSpec) -> Decision:
         return pending.rejected(422, fault)
     digest = revision_digest(spec)
     model = state.fleet.model_named(name)
+    if isinstance(deploy.wish, TrialRequested):
+        same = model is not None and model.spec == spec and model.unservable is None
+        revision = 1 if model is None else model.revision + (not same)
+        return Decision((pending.fulfilled(revision=str(revision)),), f"{name} is tried out")
     if model is None:
         id = model_id(f"model of {pending.id}".encode())
         claim = subjects.name("model", name)

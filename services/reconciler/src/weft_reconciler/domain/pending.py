@@ -10,12 +10,13 @@ from weft_contracts.facts.request import (
     Fulfilled,
     Rejected,
     RetryRequested,
+    TrialRequested,
 )
 from weft_contracts.ids import RequestId
 
 from weft_reconciler.domain.sentence import short
 
-Wish = DeployRequested | DeleteRequested | RetryRequested
+Wish = DeployRequested | TrialRequested | DeleteRequested | RetryRequested
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Requests:
         id = RequestId(recorded.aggregate.key)
         for fact in recorded.facts:
             match fact:
-                case DeployRequested() | DeleteRequested() | RetryRequested():
+                case DeployRequested() | TrialRequested() | DeleteRequested() | RetryRequested():
                     self.waiting[id] = Pending(id, fact, recorded.sequence, recorded.at, recorded.cause)
                 case Fulfilled() | Rejected():
                     self.waiting.pop(id, None)

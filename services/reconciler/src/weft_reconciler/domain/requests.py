@@ -7,7 +7,7 @@ from weft_contracts.commit import Commit, Decision, Guard
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.model import Deleted, Retried, Scaled
 from weft_contracts.facts.name import Released
-from weft_contracts.facts.request import DeleteRequested, DeployRequested, RetryRequested
+from weft_contracts.facts.request import DeleteRequested, DeployRequested, RetryRequested, TrialRequested
 from weft_contracts.ids import ModelId
 from weft_placement.fleet import ModelView
 
@@ -20,7 +20,7 @@ from weft_reconciler.domain.state import State
 def answer(state: State, pending: Pending, moment: Moment) -> Decision | None:
     """Fulfil or reject a request; None while it has to wait."""
     match pending.wish:
-        case DeployRequested() as wish:
+        case DeployRequested() | TrialRequested() as wish:
             return answer_deploy(state, pending, wish, moment)
         case DeleteRequested(model=id):
             model = _live(state, id)

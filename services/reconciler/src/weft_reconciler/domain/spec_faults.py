@@ -5,6 +5,7 @@ from pathlib import PurePosixPath
 
 from weft_contracts.facts.values import BuiltinSource, ModelSpec, PathSource, SimulatedSource
 from weft_placement.claim import ClaimUnknown, need_of
+from weft_placement.fleet import NodeView
 
 LONGEST_NAME = 255
 LONGEST_PATH = 4096
@@ -93,6 +94,18 @@ def fault_of_claim(spec: ModelSpec) -> str | None:
     except ClaimUnknown as unknown:
         return str(unknown)
     return None
+
+
+def fault_of_engine(spec: ModelSpec, nodes: Iterable[NodeView]) -> str | None:
+    """What is wrong with the engine beside those that the mesh's nodes have."""
+    there = sorted({backend.engine for node in nodes for backend in node.backends})
+    if spec.engine in there:
+        return None
+    others = [name for name in there if name != "simulated"]
+    takes = {"vllm": "a folder with safetensors", "llama.cpp": "a GGUF file", "simulated": "no files"}[spec.engine]
+    has = f"they have {', '.join(others)}" if others else "they have none"
+    instead = "; give a GGUF file, which llama.cpp takes" if "llama.cpp" in others and spec.engine == "vllm" else ""
+    return f"no worker has the engine {spec.engine}, which takes {takes}: {has}{instead}"
 
 
 def fault_of_builtin(spec: ModelSpec, known: Iterable[str]) -> str | None:

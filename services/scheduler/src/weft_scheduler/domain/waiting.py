@@ -30,6 +30,8 @@ class Waiting:
     def __init__(self) -> None:
         self._groups: dict[Revision, Group] = {}
         self._revision_of: dict[ReplicaId, Revision] = {}
+        self._revisions: dict[ModelId, dict[int, None]] = {}
+        """The waiting revisions of each model: a model's commit looks at no other's."""
 
     def __len__(self) -> int:
         return len(self._revision_of)
@@ -58,6 +60,7 @@ class Waiting:
             key = (view.model, view.revision)
             self._revision_of[id] = key
             group = self._groups.setdefault(key, Group())
+            self._revisions.setdefault(view.model, {})[view.revision] = None
             group.replicas[id] = None
             group.due = True
         elif id not in fleet.waiting and id in self._revision_of:
@@ -66,11 +69,15 @@ class Waiting:
             del group.replicas[id]
             if not group.replicas:
                 del self._groups[key]
+                revisions = self._revisions[key[0]]
+                del revisions[key[1]]
+                if not revisions:
+                    del self._revisions[key[0]]
 
     def _wake(self, fleet: Fleet, model: ModelId) -> None:
         """What the model says of itself may let its replicas go, or hold them."""
-        for key, group in tuple(self._groups.items()):
-            if key[0] == model:
-                group.due = True
-                for id in tuple(group.replicas):
-                    self._file(fleet, id)
+        for revision in tuple(self._revisions.get(model, ())):
+            group = self._groups[model, revision]
+            group.due = True
+            for id in tuple(group.replicas):
+                self._file(fleet, id)

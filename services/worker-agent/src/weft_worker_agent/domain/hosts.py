@@ -29,7 +29,9 @@ class End:
     reason: str
     """A sentence for people, the engine's own where it gave one."""
     permanent: bool
-    """Another start would fail the same way."""
+    """Another start would fail the same way, here and elsewhere."""
+    local: bool = False
+    """Another start would fail the same way here: what is wrong is this node's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,10 @@ class Host:
     kill_at: float | None = None
     failing_since: float | None = None
     """It said that it failed, and is still there."""
+    grew_at: float = float("-inf")
+    """When it was last seen to get on with loading."""
+    given_up_for: str = ""
+    """Why it was ended by a signal for good: another start here would take as long."""
 
     @property
     def lives(self) -> bool:

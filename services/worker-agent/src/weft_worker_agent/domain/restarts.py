@@ -46,8 +46,10 @@ def ended(tries: Tries, host: Host, now: float) -> Tries:
     if tries.counted == host.incarnation:
         return tries
     tries = replace(tries, counted=host.incarnation)
-    if host.end.permanent:
-        return replace(tries, given_up=GivenUp(host.end.reason, permanent=True))
+    if host.given_up_for:
+        return replace(tries, given_up=GivenUp(host.given_up_for, permanent=False))
+    if host.end.permanent or host.end.local:
+        return replace(tries, given_up=GivenUp(host.end.reason, permanent=host.end.permanent))
     recent = sum(at > now - WINDOW_S for at in tries.starts)
     if recent > MAX_RESTARTS:
         return replace(tries, given_up=GivenUp(host.end.reason, permanent=False))

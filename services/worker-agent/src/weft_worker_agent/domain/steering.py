@@ -7,6 +7,7 @@ from typing import Literal
 from weft_contracts.ids import Incarnation, ReplicaId
 
 from weft_worker_agent.domain.hosts import Host
+from weft_worker_agent.domain.loading import LoadBounds, overdue
 from weft_worker_agent.domain.own_part import Assignment, OwnPart
 from weft_worker_agent.domain.restarts import Tries, ended, started
 
@@ -15,9 +16,6 @@ FAILING_S = 5.0
 """A host that said it failed has this long to end by itself."""
 SUPERSEDED_S = 0.0
 """A host whose assignment is no more: its group's epoch has ended, or its node was removed."""
-LOAD_BASE_S = 300.0
-LOAD_PER_BYTE_S = 20.0 / (1 << 30)
-"""A load's bound grows with the weights: what is right for a small model kills a large one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +40,8 @@ class Signal:
     incarnation: Incarnation
     signal: Literal["TERM", "KILL"]
     why: str
+    for_good: bool = False
+    """No other start follows under its assignment: the reason is the run's failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,7 @@ class Forget:
 
 
 Action = Start | Retire | Signal | Forget
+_BOUNDS = LoadBounds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ def steer(
     now: float,
     *,
     shutdown_grace_s: float | None = None,
+    bounds: LoadBounds = _BOUNDS,
 ) -> Steering:
     """Compare what is assigned with what runs.
 
@@ -76,6 +78,7 @@ def steer(
         hosts: all that are known, living and ended.
         now: the agent's monotonic seconds.
         shutdown_grace_s: the worker itself ends, and running requests have this long; None: it goes on.
+        bounds: how long an engine may load.
     """
     known = list(hosts)
     kept = {r: _tries_of(a, tries) for r, a in part.assignments.items()}
@@ -88,7 +91,7 @@ def steer(
             if _all_said(part, host, kept.get(host.replica)):
                 actions.append(Forget(host.incarnation))
         else:
-            actions += _of_living(host, assignment, now, shutdown_grace_s)
+            actions += _of_living(host, assignment, now, shutdown_grace_s, bounds)
     if shutdown_grace_s is None:
         occupied = {host.replica for host in known if host.lives}
         for replica, assignment in part.assignments.items():
@@ -98,11 +101,6 @@ def steer(
                 actions.append(Start(assignment))
                 kept[replica] = started(kept[replica], now)
     return Steering(tuple(actions), kept)
-
-
-def load_bound_s(weight_bytes: int) -> float:
-    """Seconds that a host may take until it is ready."""
-    return LOAD_BASE_S + weight_bytes * LOAD_PER_BYTE_S
 
 
 def _tries_of(assignment: Assignment, tries: Mapping[ReplicaId, Tries]) -> Tries:
@@ -118,7 +116,9 @@ def _wanted(part: OwnPart, host: Host) -> Assignment | None:
     return assignment
 
 
-def _of_living(host: Host, assignment: Assignment | None, now: float, shutdown_grace_s: float | None) -> list[Action]:
+def _of_living(
+    host: Host, assignment: Assignment | None, now: float, shutdown_grace_s: float | None, bounds: LoadBounds
+) -> list[Action]:
     if host.retire_at is None:
         if shutdown_grace_s is not None:
             return [Retire(host.incarnation, shutdown_grace_s)]
@@ -126,7 +126,11 @@ def _of_living(host: Host, assignment: Assignment | None, now: float, shutdown_g
             return [Retire(host.incarnation, SUPERSEDED_S)]
         if assignment.retirement is not None:
             return [Retire(host.incarnation, assignment.retirement.deadline_s)]
-    if (why := _overdue(host, assignment, now)) is None:
+    if host.answering is None and host.retire_at is None and host.term_at is None and assignment is not None:
+        late = overdue(host, assignment.fact.spec.weights.weight_bytes, bounds, now)
+        if late is not None:
+            return [Signal(host.incarnation, "TERM", late, for_good=True)]
+    if (why := _must_end(host, now)) is None:
         return []
     if host.term_at is None:
         return [Signal(host.incarnation, "TERM", why)]
@@ -135,7 +139,7 @@ def _of_living(host: Host, assignment: Assignment | None, now: float, shutdown_g
     return []
 
 
-def _overdue(host: Host, assignment: Assignment | None, now: float) -> str | None:
+def _must_end(host: Host, now: float) -> str | None:
     """Why a living host must be ended by a signal; None if it need not."""
     if host.term_at is not None:
         return "it did not end when asked to"
@@ -143,10 +147,6 @@ def _overdue(host: Host, assignment: Assignment | None, now: float) -> str | Non
         return f"it did not finish within {host.retire_within:g} s"
     if host.failing_since is not None and now >= host.failing_since + FAILING_S:
         return "it failed and did not end by itself"
-    if host.answering is None and assignment is not None:
-        bound = load_bound_s(assignment.fact.spec.weights.weight_bytes)
-        if now >= host.started_at + bound:
-            return f"it was not ready within {bound:.0f} s"
     return None
 
 

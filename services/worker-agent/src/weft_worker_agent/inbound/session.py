@@ -10,6 +10,7 @@ from weft_contracts.commit import Recorded
 from weft_contracts.facts.machine import Reported
 from weft_contracts.permissions import worker
 from weft_eventlog import WorkerLog
+from weft_runtime import traces
 from weft_runtime.connection import connect
 from weft_runtime.health import Health
 from weft_runtime.logs import get_logger
@@ -89,7 +90,7 @@ class Sessions:
 
     async def _follow(self, client: Any, credential: Credential) -> Credential | None:
         """Fold and report over one connection, until it is closed (None) or its credential is renewed."""
-        log = WorkerLog(client, self._identity.node)
+        log = WorkerLog(client, self._identity.node, traces.appending if traces.on() else None)
         log.position = self._own.position
         reporting = Reporting(self._identity.node, log, self._own, self._hosts, self._steering, self._report)
         self.reporting = reporting

@@ -7,6 +7,7 @@ from typing import Any
 from weft_contracts.ids import ReplicaId
 from weft_runtime.logs import get_logger
 
+from weft_worker_agent.domain.loading import LoadBounds
 from weft_worker_agent.domain.restarts import Tries
 from weft_worker_agent.domain.steering import steer
 from weft_worker_agent.inbound.wake import Wake
@@ -21,10 +22,11 @@ _log: Any = get_logger("weft.steering")
 class Steering:
     """The loop, and what it remembers: how often each run was started."""
 
-    def __init__(self, own: OwnLog, hosts: Hosts, clock: Callable[[], float]) -> None:
+    def __init__(self, own: OwnLog, hosts: Hosts, clock: Callable[[], float], bounds: LoadBounds) -> None:
         self._own = own
         self._hosts = hosts
         self._clock = clock
+        self._bounds = bounds
         self.wake = Wake()
         self.on_turn: Callable[[], None] = lambda: None
         """Called after each turn: what it did may have to be reported."""
@@ -42,7 +44,8 @@ class Steering:
         """One look, and what follows from it."""
         if not self._own.may_decide and self.grace_s is None:
             return
-        decided = steer(self._own.part, self._hosts.view(), self.tries, self._clock(), shutdown_grace_s=self.grace_s)
+        part, hosts, now = self._own.part, self._hosts.view(), self._clock()
+        decided = steer(part, hosts, self.tries, now, shutdown_grace_s=self.grace_s, bounds=self._bounds)
         self.tries = decided.tries
         for action in decided.actions:
             _log.debug("steering", action=repr(action))

@@ -15,6 +15,7 @@ from weft_contracts.signals import ReplicaLoad
 from weft_runtime.logs import get_logger
 
 from weft_worker_agent.domain.hosts import PERMANENT_EXIT, Answering, End, Host, sentence_of
+from weft_worker_agent.domain.loading import Progress, seen
 from weft_worker_agent.domain.own_part import Assignment
 from weft_worker_agent.domain.stall import Pulse, felt, stalled
 from weft_worker_agent.domain.steering import Action, Forget, Retire, Signal, Start
@@ -22,6 +23,7 @@ from weft_worker_agent.outbound import launch
 from weft_worker_agent.outbound.host_watch import HostWatch
 from weft_worker_agent.outbound.keeper_client import KeeperClient, KeeperRefused, KeptHost
 from weft_worker_agent.outbound.launch import Identity, Status
+from weft_worker_agent.outbound.load_progress import taken_in
 from weft_worker_agent.outbound.metadata import Offer
 from weft_worker_agent.outbound.model_files import Found, NotFound, look
 
@@ -35,6 +37,8 @@ class _Entry:
     host: Host
     identity: Identity
     in_keeper: bool = False
+    pid: int | None = None
+    progress: Progress | None = None
     watch: HostWatch | None = None
     status: Status = Status()  # noqa: RUF009 - frozen
     offers: tuple[Offer, ...] | None = None
@@ -93,7 +97,7 @@ class Hosts:
             if identity is None:
                 continue
             entry = self._entries.get(identity.incarnation) or self._adopt(identity, kept)
-            entry.in_keeper = True
+            entry.in_keeper, entry.pid = True, kept.pid
             self._heard_line(entry, launch.status_of(kept.status))
             if kept.exit_code is not None and entry.host.lives:
                 self._ended(entry, kept)
@@ -105,10 +109,21 @@ class Hosts:
                 self._start(assignment)
             case Retire(incarnation=incarnation, within_s=within):
                 self._retire(self._entries[incarnation], within)
-            case Signal(incarnation=incarnation, signal=name, why=why):
-                await self._signal(self._entries[incarnation], name, why)
+            case Signal(incarnation=incarnation):
+                await self._signal(self._entries[incarnation], action)
             case Forget(incarnation=incarnation):
                 await self._forget(self._entries[incarnation])
+
+    async def watch_loads(self, every_s: float) -> None:
+        """Look every so often whether those that load get on, for ever."""
+        while True:
+            await asyncio.sleep(every_s)
+            loading = [e for e in self._entries.values() if e.host.lives and e.host.answering is None]
+            for entry in loading:
+                taken = await asyncio.to_thread(taken_in, entry.pid) if entry.pid is not None else None
+                if taken is not None:
+                    entry.progress = seen(entry.progress, taken, self._clock())
+                    entry.host = replace(entry.host, grew_at=entry.progress.grew_at)
 
     async def close(self) -> None:
         """Stop watching; the hosts live on."""
@@ -133,6 +148,8 @@ class Hosts:
         identity = entry.identity
         try:
             found = await asyncio.to_thread(look, identity.source, identity.engine)
+            if (changed := found.another_than(assignment.fact.spec.weights)) is not None:
+                raise NotFound(changed)
             entry.offers = found.offers
             file = launch.write_launch_file(
                 self._launches, assignment, self._node, identity.incarnation, found.path, self._address
@@ -141,12 +158,15 @@ class Hosts:
             if entry.host.retire_at is not None:
                 self._set_end(entry, End(None, "retired before its start", permanent=False))
                 return
-            await self._keeper.spawn(identity.incarnation, argv, launch.environment(), identity.body())
+            entry.pid = await self._keeper.spawn(identity.incarnation, argv, launch.environment(), identity.body())
             entry.in_keeper = True
             _log.info("host started", replica=identity.replica, incarnation=identity.incarnation)
         except NotFound as missing:
-            self._set_end(entry, End(None, str(missing), permanent=True))
-        except (KeeperRefused, OSError, KeyError) as error:
+            self._set_end(entry, End(None, str(missing), permanent=False, local=True))
+        except OSError as error:
+            why = f"the engine could not be started: {self._launches} takes no file ({error.strerror or error})"
+            self._set_end(entry, End(None, why, permanent=False))
+        except (KeeperRefused, KeyError) as error:
             self._set_end(entry, End(None, f"the engine could not be started: {error}", permanent=False))
         self._wake()
 
@@ -233,11 +253,13 @@ class Hosts:
         _log.info("host retires", replica=entry.host.replica, incarnation=entry.host.incarnation, within=within)
         self._wake()
 
-    async def _signal(self, entry: _Entry, name: str, why: str) -> None:
-        now = self._clock()
+    async def _signal(self, entry: _Entry, action: Signal) -> None:
+        now, name = self._clock(), action.signal
         changed = {"term_at": now} if name == "TERM" else {"kill_at": now}
         entry.host = replace(entry.host, **changed)
-        _log.warning("host signalled", incarnation=entry.host.incarnation, signal=name, why=why)
+        if action.for_good:
+            entry.host = replace(entry.host, given_up_for=action.why)
+        _log.warning("host signalled", incarnation=entry.host.incarnation, signal=name, why=action.why)
         if entry.in_keeper:
             try:
                 await self._keeper.signal(entry.host.incarnation, name)

@@ -14,7 +14,17 @@ from weft_worker_agent.domain.own_part import Assignment
 from weft_worker_agent.outbound import private_file
 from weft_worker_agent.outbound.keeper.child import LIFELINE
 
-_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
+_PASSED_ON = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "VIRTUAL_ENV",
+    "WEFT_OTLP_ENDPOINT",
+)
 """The environment that hosts inherit. Nothing else: the agent's holds the registration token."""
 
 

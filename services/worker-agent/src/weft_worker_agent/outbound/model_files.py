@@ -3,13 +3,14 @@
 import json
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from weft_contracts.facts.values import Weights
+from weft_contracts.facts.values import BuiltinSource, Weights
 
 from weft_worker_agent.domain.weights import weights_of_config
+from weft_worker_agent.outbound.fingerprint import fingerprint
 from weft_worker_agent.outbound.metadata import Offer, offers
 from weft_worker_agent.outbound.sources import Files, SourceMissing, files_of, source_of
 
@@ -26,6 +27,13 @@ class Found:
     weights: Weights
     offers: tuple[Offer, ...]
 
+    def another_than(self, accepted: Weights) -> str | None:
+        """A sentence if these are not the files that a revision was accepted with."""
+        own = self.weights.fingerprint
+        if not own or not accepted.fingerprint or own == accepted.fingerprint:
+            return None
+        return f"{self.path} has changed since it was deployed: deploy it again"
+
 
 class NotFound(Exception):
     """No usable model; the message is a sentence for people."""
@@ -37,14 +45,18 @@ def look(source: str, engine: str) -> Found:
     if engine == "simulated":
         return Found(None, 0, Weights(format="none"), ())
     try:
-        files = files_of(source_of(source), engine)
+        named = source_of(source)
+        files = files_of(named, engine)
     except SourceMissing as missing:
         raise NotFound(str(missing)) from None
     if files is None:
         raise NotFound(f"{engine} needs model files, and the source {source} has none")
     try:
         os.stat(files.path)
-        return _safetensors(files) if engine == "vllm" else _gguf(files, engine)
+        found, parts = _safetensors(files) if engine == "vllm" else _gguf(files, engine)
+        if isinstance(named, BuiltinSource):  # it changes with the installation, and no one deploys it anew then
+            return found
+        return replace(found, weights=found.weights.model_copy(update={"fingerprint": fingerprint(parts)}))
     except FileNotFoundError:
         raise NotFound(f"{files.path} does not exist on this node") from None
     except NotADirectoryError:
@@ -55,7 +67,8 @@ def look(source: str, engine: str) -> Found:
         raise NotFound(f"{files.path} can't be read on this node: {error.strerror or error}") from None
 
 
-def _gguf(files: Files, engine: str) -> Found:
+def _gguf(files: Files, engine: str) -> tuple[Found, list[Path]]:
+    """What a GGUF file holds, and all files that it consists of."""
     from weft_engine.gguf_header import GgufError, read_header
 
     path = files.path
@@ -68,9 +81,10 @@ def _gguf(files: Files, engine: str) -> Found:
     except GgufError as error:
         raise NotFound(f"{path}: {error}") from None
     size, weight_bytes = header.file_bytes, header.tensor_bytes
+    parts = [path]
     if header.splits > 1:
-        size = sum(_parts(path, header.splits))
-        weight_bytes = size  # the other parts hold little but tensors
+        parts = _parts(path, header.splits)
+        size = weight_bytes = sum(part.stat().st_size for part in parts)  # the others hold little but tensors
     weights = Weights(
         format="gguf",
         architecture=header.architecture,
@@ -80,27 +94,29 @@ def _gguf(files: Files, engine: str) -> Found:
         heads=header.heads,
         kv_heads=max(header.kv_heads, default=0),
         context_tokens=header.context_length,
+        embeds=header.embeds,
     )
-    return Found(path, size, weights, offers(files.metadata_folders, header.chat_template))
+    return Found(path, size, weights, offers(files.metadata_folders, header.chat_template)), parts
 
 
-def _parts(path: Path, splits: int) -> list[int]:
-    """Sizes of all files of a split model."""
+def _parts(path: Path, splits: int) -> list[Path]:
+    """All files of a split model."""
     named = _SPLIT.fullmatch(path.name)
     if named is None or int(named[2]) != 1:
         raise NotFound(f"{path} is one part of a model in {splits} files: name the first, …-00001-of-{splits:05}.gguf")
     parts = [path.with_name(f"{named[1]}{part:05}-of-{named[3]}.gguf") for part in range(1, splits + 1)]
     if missing := [part.name for part in parts if not part.is_file()]:
         raise NotFound(f"{path} is one of {splits} files, and {missing[0]} is missing")
-    return [part.stat().st_size for part in parts]
+    return parts
 
 
-def _safetensors(files: Files) -> Found:
+def _safetensors(files: Files) -> tuple[Found, list[Path]]:
+    """What a folder holds, and its weight files."""
     folder = files.path
     if not folder.is_dir():
         raise NotFound(f"{folder} is a file, and vllm loads a folder with safetensors files: name the folder")
-    sizes = [part.stat().st_size for part in sorted(folder.glob("*.safetensors"))]
-    if not sizes:
+    parts = sorted(folder.glob("*.safetensors"))
+    if not parts:
         raise NotFound(f"{folder} holds no safetensors file")
     config = folder / "config.json"
     try:
@@ -113,5 +129,6 @@ def _safetensors(files: Files) -> Found:
         raise NotFound(f"{config} is no JSON: {error}") from None
     if not isinstance(body, dict):
         raise NotFound(f"{config} holds no JSON object")
-    weights = weights_of_config(cast("dict[str, Any]", body), sum(sizes))
-    return Found(folder, sum(sizes), weights, offers(files.metadata_folders))
+    size = sum(part.stat().st_size for part in parts)
+    weights = weights_of_config(cast("dict[str, Any]", body), size)
+    return Found(folder, size, weights, offers(files.metadata_folders)), parts

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from weft_contracts.facts.values import BuiltinSource, PathSource, SimulatedSource, Source
 
-BUILTINS = {"tiny": "weft_tiny"}
+BUILTINS = {"tiny": "weft_tiny", "tiny-embed": "weft_tiny_embed"}
 """Models that ship as packages: each offers `gguf_path()` and `folder()`."""
 
 
@@ -55,7 +55,7 @@ def source_of(key: str) -> Source:
 def _builtin(name: str, engine: str) -> Files:
     module = BUILTINS.get(name)
     if module is None:
-        raise SourceMissing(f"there is no built-in model {name!r}; there is {', '.join(BUILTINS)}")
+        raise SourceMissing(f"there is no built-in model {name!r}; there are {', '.join(BUILTINS)}")
     try:
         package = importlib.import_module(module)
     except ImportError:

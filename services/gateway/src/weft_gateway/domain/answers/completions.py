@@ -1,45 +1,66 @@
 """OpenAI's text completion answers."""
 
-import msgspec
+from weft_gateway.domain.answers.form import Envelope, FinishReason, Scores, encode
+from weft_gateway.domain.answers.scores import text_logprobs
 
-from weft_gateway.domain.answers.form import DONE, FinishReason, Usage
-
-_encode = msgspec.json.Encoder().encode
+COMPLETION = b"text_completion", b"text_completion"
 
 
-class CompletionForm:
-    """Templates of one text completion."""
+class TextChoice:
+    """Templates of one choice. `echo`: what the answer begins with."""
 
-    __slots__ = ("_head", "_usage_null", "_with_usage", "after", "before")
+    __slots__ = ("_choice", "_echo", "_index", "_tail", "after", "before")
+    crafted = False
 
-    def __init__(self, id: str, created: int, model: str, digest: str, include_usage: bool) -> None:
-        self._head = (b'"id":"%b","object":"text_completion","created":%d,"model":%b,"system_fingerprint":"%b",') % (
-            id.encode(),
-            created,
-            _encode(model),
-            digest.encode(),
-        )
-        self._with_usage = include_usage
-        self._usage_null = b',"usage":null' if include_usage else b""
-        self.before = b'data: {%b"choices":[{"index":0,"text":' % self._head
-        self.after = b',"logprobs":null,"finish_reason":null}]%b}\n\n' % self._usage_null
+    def __init__(self, envelope: Envelope, index: int, echo: str = "") -> None:
+        self._index = index
+        self._echo = echo
+        self._choice = envelope.event_head + b'%d,"text":' % index
+        self._tail = envelope.event_tail
+        self.before = self._choice
+        self.after = b',"logprobs":null,"finish_reason":null' + self._tail
 
     def opening(self) -> bytes:
-        return b""
+        return self.before + encode(self._echo) + self.after if self._echo else b""
 
-    def closing(self, finish: FinishReason, usage: Usage) -> bytes:
-        end = self.before + b'"","logprobs":null,"finish_reason":"%b"}]%b}\n\n' % (
-            finish.encode(),
-            self._usage_null,
-        )
-        if self._with_usage:
-            end += b'data: {%b"choices":[],"usage":%b}\n\n' % (self._head, usage.json())
-        return end + DONE
+    def event(self, text: str, scores: Scores) -> bytes:
+        return self.before + encode(text) + self.after
 
-    def whole(self, text: str, finish: FinishReason, usage: Usage) -> bytes:
-        return (b'{%b"choices":[{"index":0,"text":%b,"logprobs":null,"finish_reason":"%b"}],"usage":%b}') % (
-            self._head,
-            _encode(text),
+    def closing(self, finish: FinishReason) -> bytes:
+        return self._choice + b'"","logprobs":null,"finish_reason":"%b"' % finish.encode() + self._tail
+
+    def whole(self, text: str, scores: Scores, finish: FinishReason) -> bytes:
+        return self._whole(self._echo + text, b"null", finish)
+
+    def restart(self) -> None:
+        pass
+
+    def _whole(self, text: str, logprobs: bytes, finish: FinishReason) -> bytes:
+        return b'{"index":%d,"text":%b,"logprobs":%b,"finish_reason":"%b"}' % (
+            self._index,
+            encode(text),
+            logprobs,
             finish.encode(),
-            usage.json(),
         )
+
+
+class ScoredTextChoice(TextChoice):
+    """Text with log probabilities; `top`: of how many likeliest tokens."""
+
+    __slots__ = ("_offset", "_top")
+    crafted = True
+
+    def __init__(self, envelope: Envelope, index: int, top: int) -> None:
+        super().__init__(envelope, index)
+        self._top = top
+        self._offset = 0
+
+    def event(self, text: str, scores: Scores) -> bytes:
+        made, self._offset = text_logprobs(scores, self._offset, self._top)
+        return self.before + encode(text) + b',"logprobs":%b,"finish_reason":null' % made + self._tail
+
+    def whole(self, text: str, scores: Scores, finish: FinishReason) -> bytes:
+        return self._whole(text, text_logprobs(scores, 0, self._top)[0], finish)
+
+    def restart(self) -> None:
+        self._offset = 0

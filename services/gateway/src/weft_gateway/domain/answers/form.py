@@ -1,9 +1,15 @@
 """What every dialect gives: the pieces of an answer as bytes, with only the text encoded per token."""
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol
 
-FinishReason = Literal["stop", "length"]
+import msgspec
+from weft_contracts.gen import session_pb2 as pb
+
+FinishReason = Literal["stop", "length", "tool_calls"]
+Scores = Sequence[pb.TokenScore]
 DONE = b"data: [DONE]\n\n"
+encode = msgspec.json.Encoder().encode
 
 
 class Usage(NamedTuple):
@@ -21,22 +27,69 @@ class Usage(NamedTuple):
         ) % (self.prompt, self.output, self.prompt + self.output, self.cached)
 
 
-class Form(Protocol):
-    """One request's templates."""
+class Envelope:
+    """What stands around the choices of one answer."""
 
+    __slots__ = ("_head", "_object", "_whole_object", "_with_usage", "event_head", "event_tail", "id")
+
+    def __init__(
+        self, objects: tuple[bytes, bytes], id: str, created: int, model: str, digest: str, include_usage: bool
+    ) -> None:
+        """`objects`: what a stream's events call themselves, and what a whole answer does."""
+        self.id = id
+        self._object, self._whole_object = objects
+        self._head = b'"id":"%b","created":%d,"model":%b,"system_fingerprint":"%b",' % (
+            id.encode(),
+            created,
+            encode(model),
+            digest.encode(),
+        )
+        self._with_usage = include_usage
+        self.event_head = b'data: {"object":"%b",%b"choices":[{"index":' % (self._object, self._head)
+        self.event_tail = b"}],%b}\n\n" % b'"usage":null' if include_usage else b"}]}\n\n"
+
+    def ending(self, usage: Usage) -> bytes:
+        """What follows the last choice's end in a stream, `[DONE]` included."""
+        if not self._with_usage:
+            return DONE
+        return b'data: {"object":"%b",%b"choices":[],"usage":%b}\n\n' % (self._object, self._head, usage.json()) + DONE
+
+    def body(self, choices: Sequence[bytes], usage: Usage) -> bytes:
+        """An answer that is not streamed."""
+        return b'{"object":"%b",%b"choices":[%b],"usage":%b}' % (
+            self._whole_object,
+            self._head,
+            b",".join(choices),
+            usage.json(),
+        )
+
+
+class Choice(Protocol):
+    """One choice's templates."""
+
+    crafted: bool
+    """Whether an event is more than `before`, the text as a JSON string, and `after`."""
     before: bytes
     """A token's event up to its text, which follows as a JSON string."""
     after: bytes
     """The rest of a token's event."""
 
     def opening(self) -> bytes:
-        """What a stream begins with; may be empty."""
+        """What the choice's stream begins with; may be empty. Asked for after its first event was made."""
         ...
 
-    def closing(self, finish: FinishReason, usage: Usage) -> bytes:
-        """How a stream ends, `[DONE]` included."""
+    def event(self, text: str, scores: Scores) -> bytes:
+        """A step's event; empty where nothing can be said yet."""
         ...
 
-    def whole(self, text: str, finish: FinishReason, usage: Usage) -> bytes:
-        """The body of an answer that is not streamed."""
+    def closing(self, finish: FinishReason) -> bytes:
+        """How the choice's stream ends."""
+        ...
+
+    def whole(self, text: str, scores: Scores, finish: FinishReason) -> bytes:
+        """The choice of an answer that is not streamed."""
+        ...
+
+    def restart(self) -> None:
+        """Forget what was said: another replica begins anew."""
         ...

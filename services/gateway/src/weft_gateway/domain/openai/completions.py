@@ -1,92 +1,84 @@
 """`POST /v1/completions`: OpenAI's body to a checked request."""
 
-from typing import Any
-
 import msgspec
 
 from weft_gateway.domain.asked import Asked
 from weft_gateway.domain.openai.decoding import decode
-from weft_gateway.domain.openai.fields import Common, refuse_unless_neutral
-from weft_gateway.domain.openai.sampling import check_ranges, include_usage, seed, stops, token_budget
+from weft_gateway.domain.openai.fields import Common, Neutral, refuse_unless_neutral, unsupported
+from weft_gateway.domain.openai.ranges import asked_of, out_of_range, token_budget
 from weft_gateway.domain.refused import Refused
 
 DEFAULT_TOKENS = 16
 """OpenAI's own default on this route."""
+MAX_LOGPROBS = 5
+Prompt = str | tuple[int, ...]
 
 
-class CompletionBody(Common, forbid_unknown_fields=True, kw_only=True):
+class CompletionBody(Common, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The body as OpenAI documents it."""
 
     prompt: str | list[str | int | list[int]]
-    best_of: Any = None
-    echo: Any = None
-    logprobs: Any = None
-    suffix: Any = None
+    best_of: int | None = None
+    echo: bool | None = None
+    logprobs: int | None = None
+    suffix: str | None = None
 
 
-_REFUSED: tuple[tuple[str, tuple[Any, ...], str], ...] = (
-    ("best_of", (1,), "only one choice a request is drawn"),
-    ("echo", (False,), "the prompt is not repeated"),
-    ("logprobs", (False,), "log probabilities are not carried"),
-    ("suffix", ("",), "nothing is written into a gap"),
-    ("logit_bias", ({},), "tokens can't be biased"),
-)
+_REFUSED: tuple[Neutral, ...] = (("suffix", ("",), "nothing is written into a gap"),)
 _decoder = msgspec.json.Decoder(CompletionBody)
 
 
 def check_completion(body: bytes) -> Asked:
     """The request in a body. Raises Refused."""
     found = decode(_decoder, body)
-    for field, neutral, what in _REFUSED:
-        if getattr(found, field) is not None:
-            refuse_unless_neutral(found, field, neutral, what)
-    check_ranges(found)
-    text, tokens = _prompt(found.prompt)
-    return Asked(
-        model=found.model,
-        text=text,
-        tokens=tokens,
-        stream=found.stream,
-        include_usage=include_usage(found),
+    refuse_unless_neutral(found, _REFUSED)
+    if found.best_of is not None and found.best_of != (found.n or 1):
+        raise unsupported("best_of", "as many choices are drawn as are answered, so it must equal `n`")
+    if found.logprobs is not None and not 0 <= found.logprobs <= MAX_LOGPROBS:
+        raise out_of_range("logprobs", found.logprobs, f"from 0 to {MAX_LOGPROBS}")
+    prompts = _prompts(found.prompt)
+    if found.echo and found.logprobs is not None:
+        raise unsupported("echo", "together with `logprobs`, since a prompt's tokens are not scored")
+    if found.echo and not all(isinstance(prompt, str) for prompt in prompts):
+        raise unsupported("echo", "a prompt of token ids can't be repeated as text")
+    first, *more = prompts
+    return asked_of(
+        found,
         max_tokens=token_budget("max_tokens", DEFAULT_TOKENS if found.max_tokens is None else found.max_tokens),
-        stop=stops(found.stop),
-        temperature=found.temperature,
-        top_p=found.top_p,
-        top_k=found.top_k,
-        min_p=found.min_p,
-        seed=seed(found.seed),
-        presence_penalty=found.presence_penalty,
-        frequency_penalty=found.frequency_penalty,
-        ignore_end=bool(found.ignore_eos),
+        text=first if isinstance(first, str) else None,
+        tokens=() if isinstance(first, str) else first,
+        more_prompts=tuple(more),
+        scores=found.logprobs,
+        echo=bool(found.echo),
     )
 
 
-def _prompt(prompt: str | list[str | int | list[int]]) -> tuple[str | None, tuple[int, ...]]:
-    """A text or token ids; a list of exactly one prompt is that prompt."""
+def _prompts(prompt: str | list[str | int | list[int]]) -> list[Prompt]:
+    """One prompt or several, each a text or token ids."""
     if isinstance(prompt, str):
-        if not prompt:
-            raise Refused(400, "`prompt` is empty; give a text.", param="prompt", code="empty")
-        return prompt, ()
-    if not prompt:
-        raise Refused(400, "`prompt` is empty; give a text or token ids.", param="prompt", code="empty")
+        return [_text("prompt", prompt)]
     ids = [item for item in prompt if isinstance(item, int)]
     if len(ids) == len(prompt):
-        return None, _token_ids(ids)
-    if len(prompt) > 1:
-        raise Refused(
-            400,
-            f"`prompt` has {len(prompt)} prompts; one a request is supported.",
-            param="prompt",
-            code="unsupported_parameter",
-        )
-    only = prompt[0]
-    return _prompt(only) if isinstance(only, str) else (None, _token_ids(only if isinstance(only, list) else ids))
+        return [_token_ids("prompt", ids)]
+    found: list[Prompt] = []
+    for place, item in enumerate(prompt):
+        at = f"prompt[{place}]"
+        if isinstance(item, int):
+            raise Refused(400, f"`{at}` is a number among prompts; give token ids as lists.", param="prompt")
+        found.append(_text(at, item) if isinstance(item, str) else _token_ids(at, item))
+    return found
 
 
-def _token_ids(ids: list[int]) -> tuple[int, ...]:
+def _text(at: str, text: str) -> str:
+    if not text:
+        raise Refused(400, f"`{at}` is empty; give a text.", param="prompt", code="empty")
+    return text
+
+
+def _token_ids(at: str, ids: list[int]) -> tuple[int, ...]:
+    if not ids:
+        raise Refused(400, f"`{at}` is empty; give a text or token ids.", param="prompt", code="empty")
     for place, id in enumerate(ids):
         if not 0 <= id < 2**32:
-            raise Refused(400, f"`prompt[{place}]` is {id}; a token id is 0 or more.", param="prompt")
-    if not ids:
-        raise Refused(400, "`prompt` is empty; give a text or token ids.", param="prompt", code="empty")
+            raise Refused(400, f"`{at}[{place}]` is {id}; a token id is 0 or more.", param="prompt")
     return tuple(ids)

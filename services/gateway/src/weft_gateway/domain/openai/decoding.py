@@ -5,10 +5,9 @@ from typing import TypeVar
 
 import msgspec
 
-from weft_gateway.domain.openai.fields import Common
 from weft_gateway.domain.refused import Refused
 
-B = TypeVar("B", bound=Common)
+B = TypeVar("B", bound=msgspec.Struct)
 _AT = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 _MISSING = re.compile(r"Object missing required field `(?P<field>[^`]+)`")
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>[^`]+)`")

@@ -1,50 +1,28 @@
-"""OpenAI's request fields that are taken without effect, and those that are refused unless neutral."""
+"""OpenAI's request fields: those that both kinds of completion share, and those that are refused unless neutral."""
 
 from typing import Any
 
 import msgspec
 
+from weft_gateway.domain.asked import Sampling
 from weft_gateway.domain.refused import Refused
 
-HARMLESS = (
-    "user",
-    "metadata",
-    "store",
-    "service_tier",
-    "safety_identifier",
-    "prompt_cache_key",
-    "prompt_cache_retention",
-    "parallel_tool_calls",
-)
-"""Accepted and without effect here: they speak of the caller's books, not of the answer."""
+Neutral = tuple[str, tuple[Any, ...], str]
+"""A field, the values of it that ask for nothing special, and why others are refused."""
 
 
-class Common(msgspec.Struct, forbid_unknown_fields=True):
-    """What chat and text completions have in common. Types are checked here, ranges by `sampling`."""
+class Common(Sampling, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What chat and text completions have in common. Types are checked here, ranges by `ranges`."""
 
     model: str
-    stream: bool = False
+    stream: bool | None = None
     stream_options: "StreamOptions | None" = None
     max_tokens: int | None = None
     stop: str | list[str] | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    min_p: float | None = None
-    seed: int | None = None
-    presence_penalty: float | None = None
-    frequency_penalty: float | None = None
-    ignore_eos: bool | None = None
     n: int | None = None
-    logit_bias: Any = None
-    user: Any = None
-    metadata: Any = None
-    store: Any = None
-    service_tier: Any = None
-    safety_identifier: Any = None
-    prompt_cache_key: Any = None
-    prompt_cache_retention: Any = None
-    parallel_tool_calls: Any = None
+    logit_bias: dict[str, float] | None = None
+    user: str | None = None
+    """Accepted without effect."""
 
 
 class StreamOptions(msgspec.Struct, forbid_unknown_fields=True):
@@ -54,8 +32,14 @@ class StreamOptions(msgspec.Struct, forbid_unknown_fields=True):
     include_obfuscation: bool = False
 
 
-def refuse_unless_neutral(body: Common, field: str, neutral: tuple[Any, ...], what: str) -> None:
-    """Refuse a field that would change the answer and that no engine here can do. Raises Refused."""
-    value = getattr(body, field)
-    if value is not None and value not in neutral:
-        raise Refused(400, f"`{field}` is not supported yet: {what}.", param=field, code="unsupported_parameter")
+def refuse_unless_neutral(body: Common, fields: tuple[Neutral, ...]) -> None:
+    """Refuse fields that would change the answer and that no engine here can do. Raises Refused."""
+    for field, neutral, why in fields:
+        value = getattr(body, field)
+        if value is not None and value not in neutral:
+            raise unsupported(field, why)
+
+
+def unsupported(field: str, why: str) -> Refused:
+    """The refusal of a field that is known and that nothing here can honour."""
+    return Refused(400, f"`{field}` is not supported: {why}.", param=field, code="unsupported_parameter")

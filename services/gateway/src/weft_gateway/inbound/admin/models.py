@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
-from weft_contracts.facts.request import DeleteRequested, DeployRequested, RetryRequested
+from weft_contracts.facts.request import DeleteRequested, DeployRequested, RetryRequested, TrialRequested
 from weft_contracts.ids import ModelId
 from weft_placement.fleet import ModelView
 
@@ -35,8 +35,12 @@ class Models:
         """A page of models, by id; deleted ones only with `state=deleted`."""
         return await page(self._lists, lambda lists: lists.models(after, limit, state), limit)
 
-    async def deploy(self, request: Request, body: DeployBody) -> JSONResponse:
-        """Deploy a model, or a new revision of the one that bears this name."""
+    async def deploy(self, request: Request, body: DeployBody, dry_run: bool = False) -> JSONResponse:
+        """Deploy a model, or a new revision of the one that bears this name.
+
+        `dry_run`: ask the nodes what they hold and change nothing; 200 with the revision that it would be. Where the
+        replicas would go can then be computed from the log.
+        """
         spec = body.spec.spec()
         if spec.max_replicas and spec.min_replicas > spec.max_replicas:
             raise Refused(
@@ -52,6 +56,8 @@ class Models:
                 " with the simulated source, and only with it.",
                 param="spec.engine",
             )
+        if dry_run:
+            return done(await self._asking.ask(request, TrialRequested(name=body.name, spec=spec)))
         view = await self._asking.ask(request, DeployRequested(name=body.name, spec=spec))
         answer = done(view, 201)
         answer.headers["location"] = f"/api/models/{body.name}"

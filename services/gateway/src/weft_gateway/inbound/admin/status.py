@@ -70,7 +70,10 @@ class Status:
                 for replica in fleet.replicas.values()
                 if replica.state != "stopped" or replica.wanted
             ],
-            "requests": {"running": len(self._desk.running), "waiting": self._desk.queue.total},
+            "requests": {
+                "running": len(self._desk.running),
+                "waiting": self._desk.queue.total + self._desk.loading.total,
+            },
         }
 
 

@@ -7,7 +7,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from weft_gateway.inbound.http.exchange import Exchange, Handler
 
-HOT_ROUTES = {b"/v1/chat/completions": "chat", b"/v1/completions": "completion"}
+HOT_ROUTES = {b"/v1/chat/completions": "chat", b"/v1/completions": "completion", b"/v1/embeddings": "embedding"}
 
 
 class FrontDoor(HttpToolsProtocol):

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from weft_gateway.domain.access import OPEN_PATHS, PROBES, check_access, header, starting
+from weft_gateway.domain.access import OPEN_PATHS, check_access, check_fetch, header, needs_log, starting
 from weft_gateway.domain.correlation import accepted
 from weft_gateway.domain.problems import PROBLEM, openai_error, problem
 from weft_gateway.domain.refused import Refused
@@ -58,7 +58,8 @@ class Gatekeeper:
             if path not in OPEN_PATHS:
                 peer = scope["client"][0] if scope.get("client") else None
                 check_access(peer, header(headers, b"host"), header(headers, b"origin"), anonymous=self._anonymous)
-            if path not in PROBES and not self._ready():
+                check_fetch(header(headers, b"sec-fetch-site"), header(headers, b"sec-fetch-mode"))
+            if needs_log(path) and not self._ready():
                 raise starting()
             correlation_id = accepted(header(headers, b"x-request-id")) or correlation_id
             if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):

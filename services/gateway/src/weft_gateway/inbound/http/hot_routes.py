@@ -6,9 +6,9 @@ from weft_gateway.domain.access import check_access, header, starting
 from weft_gateway.domain.correlation import accepted
 from weft_gateway.domain.problems import openai_error
 from weft_gateway.domain.refused import Refused
-from weft_gateway.inbound.http.exchange import Exchange
+from weft_gateway.inbound.http.exchange import Abandonable, Exchange
 from weft_gateway.inbound.inference.desk import Desk, Kind
-from weft_gateway.inbound.inference.running import Running
+from weft_gateway.inbound.inference.embedding import EmbeddingDesk
 from weft_gateway.inbound.metrics import Metrics
 
 _KINDS: dict[str, Kind] = {"chat": "chat", "completion": "completion"}
@@ -20,6 +20,7 @@ class HotRoutes:
     def __init__(
         self,
         desk: Desk,
+        embeddings: EmbeddingDesk,
         metrics: Metrics,
         *,
         anonymous: bool,
@@ -30,6 +31,7 @@ class HotRoutes:
         self.max_body = max_body
         self.slow_client_bytes = slow_client_bytes
         self._desk = desk
+        self._embeddings = embeddings
         self._metrics = metrics
         self._anonymous = anonymous
         self._ready = ready
@@ -53,13 +55,15 @@ class HotRoutes:
         if not self._ready():
             raise starting()
 
-    def begin(self, exchange: Exchange, body: bytes) -> Running | None:
+    def begin(self, exchange: Exchange, body: bytes) -> Abandonable | None:
         """See exchange.Handler."""
         try:
             correlation_id = accepted(header(exchange.headers, b"x-request-id"))
         except Refused as refused:
             exchange.answer(refused.status, "application/json", openai_error(refused), {})
             return None
+        if exchange.route == "embedding":
+            return self._embeddings.begin(body, correlation_id, exchange)
         traceparent = header(exchange.headers, b"traceparent") or ""
         return self._desk.begin(_KINDS[exchange.route], body, correlation_id, traceparent, exchange)
 

@@ -1,6 +1,7 @@
 """Takes inference requests, finds each a replica, and sees to it that each one ends explicitly."""
 
 import asyncio
+import random
 import time
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
@@ -10,9 +11,10 @@ from weft_dataplane.session_client import SessionClient
 from weft_placement.fleet import ModelView
 from weft_runtime.logs import get_logger
 
-from weft_gateway.domain.answers.chat import ChatForm
-from weft_gateway.domain.answers.completions import CompletionForm
+from weft_gateway.domain.ability import check_writes
+from weft_gateway.domain.answers.choosing import choice_of, envelope_of
 from weft_gateway.domain.asked import Asked
+from weft_gateway.domain.choices import choices_of
 from weft_gateway.domain.openai.chat import check_chat
 from weft_gateway.domain.openai.completions import check_completion
 from weft_gateway.domain.problems import openai_error
@@ -23,7 +25,8 @@ from weft_gateway.domain.routing.pick import choose
 from weft_gateway.inbound.inference.faults import refusal_for
 from weft_gateway.inbound.inference.limits import Limits
 from weft_gateway.inbound.inference.placing import Placing
-from weft_gateway.inbound.inference.queue import BusyQueue
+from weft_gateway.inbound.inference.queue import BusyQueue, LoadingLine
+from weft_gateway.inbound.inference.response import Response
 from weft_gateway.inbound.inference.running import Running
 from weft_gateway.inbound.inference.sink import Sink
 from weft_gateway.outbound.sessions import Sessions
@@ -31,7 +34,6 @@ from weft_gateway.projections.directory import Directory
 
 Kind = Literal["chat", "completion"]
 _CHECKS: dict[Kind, Callable[[bytes], Asked]] = {"chat": check_chat, "completion": check_completion}
-_FORMS = {"chat": (ChatForm, "chatcmpl"), "completion": (CompletionForm, "cmpl")}
 _RESUMING_ENGINES = frozenset({"llama.cpp", "simulated"})
 """Engines whose greedy text another replica continues word for word."""
 _FAST: tuple[Filter, ...] = (reachable, has_room)
@@ -63,6 +65,7 @@ class Desk:
         self.sessions = sessions
         self.limits = limits
         self.queue = BusyQueue(limits.busy_queue)
+        self.loading = LoadingLine(limits.loading_line)
         self.running: set[Running] = set()
         self.stopping = False
         self._counts = counts
@@ -77,26 +80,29 @@ class Desk:
 
     def begin(
         self, kind: Kind, body: bytes, correlation_id: str | None, traceparent: str, sink: Sink
-    ) -> Running | None:
+    ) -> Response | None:
         """Take a request. Its answer goes to the sink, a refusal too; None when it was refused at once."""
         self._last_id += 1
         correlation_id = correlation_id or f"{self._instance}-{self._last_id:x}"
         try:
             asked = _CHECKS[kind](body)
             model = self._model(asked)
+            each = choices_of(asked, len(body), random.getrandbits(64))
         except Refused as refused:
             self._counts.refused_early(refused.status)
             headers = {"x-request-id": correlation_id, **refused.headers}
             sink.answer(refused.status, "application/json", openai_error(refused), headers)
             return None
-        make, prefix = _FORMS[kind]
-        id = f"{prefix}-{self._instance}-{self._last_id:x}"
-        form = make(id, int(time.time()), model.name, model.digest, asked.include_usage)
-        running = Running(self, asked, form, sink, correlation_id, traceparent)
-        self.running.add(running)
-        if not self._place_at_once(running, model):
-            self._place(running, model)
-        return running
+        number = f"{self._instance}-{self._last_id:x}"
+        envelope = envelope_of(asked, number, int(time.time()), model.name, model.digest)
+        response = Response(sink, envelope, streams=asked.stream, choices=len(each), n=asked.n)
+        for index, one in enumerate(each):
+            choice = choice_of(one, envelope, index)
+            self.running.add(Running(self, one, choice, response, correlation_id, traceparent))
+        for running in response.choices:
+            if not running.done and not self._place_at_once(running, model):
+                self._place(running, model)
+        return response
 
     def left(self, running: Running, lane: Lane) -> None:
         """See running.Owner."""
@@ -132,6 +138,7 @@ class Desk:
             return
         if output.fault == pb.FAULT_RETIRING:
             self.sessions.shun(running.replica, "is retiring")
+            running.tries -= 1  # it took nothing new: that is no failure, and it is not chosen again
         model = self.directory.model(running.asked.model)
         if output.fault == pb.FAULT_BUSY and model is not None and not running.started and not self.stopping:
             self._place(running, model, busy=True)
@@ -143,7 +150,7 @@ class Desk:
             running.refuse(Refused(503, f"The replica failed: {running.last_error}.", code="replica_failed"))
             return
         if not running.resumable:
-            running.texts.clear()
+            running.start_anew()
         self._counts.went_elsewhere("resumed" if running.ids else "started anew")
         _log.info("goes elsewhere", correlation_id=running.correlation_id, why=running.last_error)
         self._place(running, model)
@@ -189,6 +196,7 @@ class Desk:
                 param="model",
                 code="model_not_found",
             )
+        check_writes(model.name, model.spec)
         if asked.max_tokens > model.spec.context_tokens:
             raise Refused(
                 400,

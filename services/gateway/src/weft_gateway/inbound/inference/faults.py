@@ -1,6 +1,7 @@
 """What an engine's refusal means for the client, and which ones send the request elsewhere."""
 
 from weft_contracts.gen import session_pb2 as pb
+from weft_dataplane.client_errors import SessionError, SessionRefused
 
 from weft_gateway.domain.refused import Refused
 
@@ -20,3 +21,8 @@ def refusal_for(output: pb.Output) -> Refused | None:
             )
         case _:
             return None
+
+
+def is_retiring(error: SessionError) -> bool:
+    """Whether a session was refused because its replica takes nothing new: the request itself has not failed."""
+    return isinstance(error, SessionRefused) and error.reason == pb.REFUSAL_REASON_RETIRING

@@ -9,6 +9,8 @@ class Limits:
 
     loading_wait: float = 60.0
     """How long a request waits for a model that loads."""
+    loading_line: int = 1024
+    """Requests that wait for one model that loads at once."""
     busy_wait: float = 10.0
     """How long it waits while every replica is busy."""
     busy_queue: int = 256

@@ -2,9 +2,9 @@
 
 import asyncio
 import random
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
-from weft_dataplane.client_errors import SessionError
+from weft_dataplane.client_errors import SessionBusy, SessionError
 from weft_dataplane.session_client import SessionClient
 from weft_placement.fleet import ModelView
 
@@ -12,33 +12,60 @@ from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.routing.filters import Filter, has_room, not_among, reachable, same_digest
 from weft_gateway.domain.routing.lane import Lane
 from weft_gateway.domain.routing.pick import Choice, choose
+from weft_gateway.inbound.inference.faults import is_retiring
 from weft_gateway.inbound.inference.limits import Limits
-from weft_gateway.inbound.inference.queue import BusyQueue, QueueFull
-from weft_gateway.inbound.inference.running import Running
+from weft_gateway.inbound.inference.queue import BusyQueue, LoadingLine, QueueFull
 from weft_gateway.outbound.sessions import Sessions
 from weft_gateway.projections.directory import Directory
 
 _BUSY_PAUSE = (0.1, 0.4)
+_RETRY = {"retry-after": "5"}
 _LOOK = 1.0
 """Seconds after which a waiting request looks again even if nothing seems to have changed."""
 
 
-class Place(Protocol):
+class Seeker(Protocol):
+    """A request that needs a replica; see Running."""
+
+    done: bool
+    ids: list[int]
+    digest: str
+    tried: set[str]
+    tries: int
+    last_error: str
+
+    @property
+    def busy_since(self) -> float:
+        """When it first had to wait for busy replicas; 0: never."""
+        ...
+
+    @busy_since.setter
+    def busy_since(self, since: float) -> None: ...
+
+    def refuse(self, refused: Refused) -> None: ...
+
+
+SeekerT = TypeVar("SeekerT", bound=Seeker)
+SeekerIn = TypeVar("SeekerIn", bound=Seeker, contravariant=True)
+
+
+class Place(Protocol[SeekerIn]):
     """What placing needs of the desk."""
 
     directory: Directory
     sessions: Sessions
     queue: BusyQueue
+    loading: LoadingLine
     limits: Limits
 
     def now(self) -> float: ...
-    def submit(self, running: Running, lane: Lane, session: SessionClient) -> None: ...
+    def submit(self, running: SeekerIn, lane: Lane, session: SessionClient) -> None: ...
 
 
-class Placing:
+class Placing(Generic[SeekerT]):
     """Ends by a submit or a refusal, within the limits' waits."""
 
-    def __init__(self, desk: Place, running: Running, model: ModelView, *, busy: bool = False) -> None:
+    def __init__(self, desk: Place[SeekerT], running: SeekerT, model: ModelView, *, busy: bool = False) -> None:
         """`busy`: a replica took the request and then said that it has no room for it."""
         self._desk = desk
         self._running = running
@@ -93,9 +120,17 @@ class Placing:
             if has_room(lane) is not None:
                 return False  # it filled up while the session opened
             desk.submit(running, lane, session)
+        except SessionBusy as error:
+            running.last_error = str(error)
+            running.tries += 1
+            running.tried.add(lane.target.replica)
+            self._said_busy = True
+            return False
         except SessionError as error:
             running.tried.add(lane.target.replica)
             running.last_error = str(error)
+            if is_retiring(error):
+                return False  # it is shunned now: that is no failure, and another takes its place
             running.tries += 1
             if running.tries >= desk.limits.tries:
                 raise Refused(
@@ -122,9 +157,9 @@ class Placing:
     def _busy_left(self) -> float:
         """Seconds that this request may still wait for busy replicas; they count from the first wait."""
         now = self._desk.now()
-        if not self._running.busy_since:
-            self._running.busy_since = now
-        return self._running.busy_since + self._desk.limits.busy_wait - now
+        since = self._running.busy_since or now
+        self._running.busy_since = since
+        return since + self._desk.limits.busy_wait - now
 
     async def _wait_for_room(self) -> None:
         desk, model = self._desk, self._model
@@ -137,6 +172,8 @@ class Placing:
         except QueueFull:
             raise self._busy(f"{desk.limits.busy_queue} requests wait for it already") from None
         except TimeoutError:
+            if self._busy_left() > 0:
+                return  # its own choices are what it waits for
             raise self._busy(f"none became free within {desk.limits.busy_wait:g} s") from None
 
     def _busy(self, why: str) -> Refused:
@@ -157,7 +194,13 @@ class Placing:
         left = self._loading_until - self._desk.now()
         if shunned is None and not outlook.hopeful:
             raise Refused(503, outlook.sentence, code="not_served", headers={"retry-after": "10"})
+        what = outlook.sentence if shunned is None else f"Model {model.name!r} can't be reached: {shunned}."
         if left <= 0:
-            what = outlook.sentence if shunned is None else f"Model {model.name!r} can't be reached: {shunned}."
-            raise Refused(503, what, code="not_ready", headers={"retry-after": "5"})
-        await directory.changed.wait(timeout=min(left, _LOOK))
+            raise Refused(503, what, code="not_ready", headers=_RETRY)
+        if not self._desk.loading.enter(model.id):
+            full = f"{what.rstrip('.')}, and {self._desk.limits.loading_line} requests wait for it already."
+            raise Refused(503, full, code="not_ready", headers=_RETRY)
+        try:
+            await directory.changed.wait(timeout=min(left, _LOOK))
+        finally:
+            self._desk.loading.leave(model.id)

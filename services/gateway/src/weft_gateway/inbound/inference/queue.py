@@ -1,13 +1,39 @@
-"""Requests that wait because every replica of their model is busy: bounded, first come first served."""
+"""Requests that wait for their model: in line where all its replicas are busy, together while it loads. Both are
+bounded."""
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 
 from weft_contracts.ids import ModelId
 
 
 class QueueFull(Exception):
     """So many wait already that one more would wait in vain."""
+
+
+class LoadingLine:
+    """How many requests wait for each model that has no ready replica."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._waiting: Counter[ModelId] = Counter()
+
+    def enter(self, model: ModelId) -> bool:
+        """Whether one more may wait; it must leave."""
+        if self._waiting[model] >= self._limit:
+            return False
+        self._waiting[model] += 1
+        return True
+
+    def leave(self, model: ModelId) -> None:
+        """One waits no longer, or looks again."""
+        self._waiting[model] -= 1
+        if not self._waiting[model]:
+            del self._waiting[model]
+
+    @property
+    def total(self) -> int:
+        return self._waiting.total()
 
 
 class BusyQueue:

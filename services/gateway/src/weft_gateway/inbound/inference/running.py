@@ -1,4 +1,4 @@
-"""One inference request from its acceptance to its end: takes the engine's outputs, writes the answer.
+"""One choice of an inference request, from its acceptance to its end: takes outputs, writes its part of the answer.
 
 The hot path is `take`: one call per request and engine step, one write, no task, no queue, no object per token.
 """
@@ -7,16 +7,16 @@ from typing import Protocol
 
 import msgspec
 from weft_contracts.gen import session_pb2 as pb
+from weft_dataplane.client_errors import SessionError
+from weft_dataplane.limits import SHAPING_VERSION
 from weft_dataplane.session_client import SessionClient
 
-from weft_gateway.domain.answers.broken import broken
-from weft_gateway.domain.answers.form import FinishReason, Form, Usage
+from weft_gateway.domain.answers.form import Choice, FinishReason, Scores, Usage
 from weft_gateway.domain.asked import Asked
-from weft_gateway.domain.problems import openai_error
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.routing.lane import Lane
 from weft_gateway.domain.submission import resumption, submission
-from weft_gateway.inbound.inference.sink import Sink
+from weft_gateway.inbound.inference.response import Response
 
 _encode = msgspec.json.Encoder().encode
 _FINISH: dict[int, FinishReason] = {pb.FINISH_STOP: "stop", pb.FINISH_LENGTH: "length"}
@@ -43,31 +43,33 @@ class Owner(Protocol):
 
 
 class Running:
-    """A request. It ends once: by an answer, a refusal, or its client's leaving."""
+    """A choice, mostly the only one. It ends once: by its answer, a refusal, or its client's leaving."""
 
     __slots__ = (
         "_after",
         "_before",
+        "_busy_since",
         "_number",
         "_owner",
+        "_response",
         "_session",
-        "_sink",
         "_streams",
         "_write",
         "asked",
-        "busy_since",
+        "choice",
         "correlation_id",
         "digest",
         "done",
         "first_at",
-        "form",
         "heard",
         "ids",
+        "index",
         "lane",
         "last_error",
         "replica",
         "resumable",
         "resumed",
+        "scores",
         "started",
         "started_at",
         "texts",
@@ -78,17 +80,25 @@ class Running:
     )
 
     def __init__(
-        self, owner: Owner, asked: Asked, form: Form, sink: Sink, correlation_id: str, traceparent: str
+        self,
+        owner: Owner,
+        asked: Asked,
+        choice: Choice,
+        response: Response,
+        correlation_id: str,
+        traceparent: str,
     ) -> None:
         self._owner = owner
-        self._sink = sink
-        self._write = sink.write
+        self._response = response
+        self._write = response.write
         self._streams = asked.stream
-        self._before, self._after = form.before, form.after
+        self._before, self._after = choice.before, choice.after
         self._session: SessionClient | None = None
         self._number = 0
         self.asked = asked
-        self.form = form
+        self.choice = choice
+        self.index = len(response.choices)
+        response.choices.append(self)
         self.correlation_id = correlation_id
         self.traceparent = traceparent
         self.lane: Lane | None = None
@@ -99,7 +109,8 @@ class Running:
         """Whether an output came since the last look; see the desk's watch for stalls."""
         self.ids: list[int] = []
         self.texts: list[str] = []
-        self.resumable = asked.greedy
+        self.scores: list[pb.TokenScore] = []
+        self.resumable = asked.resumable
         """Whether another replica of the same revision would go on with the same text."""
         self.resumed = 0
         """Output tokens that earlier replicas made."""
@@ -109,8 +120,7 @@ class Running:
         """The one that it ran on last."""
         self.tried: set[str] = set()
         self.tries = 0
-        self.busy_since = 0.0
-        """When it first had to wait for busy replicas; 0: never."""
+        self._busy_since = 0.0
         self.last_error = ""
         self.usage = Usage(0, 0)
         self.started_at = owner.now()
@@ -118,14 +128,17 @@ class Running:
 
     def submit(self, lane: Lane, session: SessionClient) -> bool:
         """Send it to a replica; False when nothing was left to do. Raises SessionError."""
+        if self.asked.shaping and session.welcome.version < SHAPING_VERSION:
+            # it would pass over what it doesn't know, and the answer would be wrong without a word
+            raise SessionError(f"replica {lane.target.replica} is of an older release, without {self.asked.shaping}")
         if self.ids:
             submit = resumption(self.asked, self.correlation_id, self.ids, "".join(self.texts), self.traceparent)
             if submit is None:
-                self._finish("length", self.usage)
+                self._finish("length")
                 return False
         else:
             submit = submission(self.asked, self.correlation_id, self.traceparent)
-        self._number = session.submit(submit, self.take)
+        self._number = session.submit(submit, self.take_crafted if self.choice.crafted else self.take)
         self._session = session
         self.resumed = len(self.ids)
         self.heard = True
@@ -163,34 +176,70 @@ class Running:
         else:
             self._start(self._before + _encode(text) + self._after)
 
+    def take_crafted(self, output: pb.Output) -> None:
+        """The same for a choice whose events are more than text."""
+        if self.done or output.finish:
+            self.take(output)
+            return
+        self.heard = True
+        if self.resumable:
+            self.ids.extend(output.token_ids)
+        if output.text or output.scores:
+            self._say(output.text, output.scores)
+
+    @property
+    def busy_since(self) -> float:
+        """When it first had to wait for busy replicas; 0: never, or for none but the request's own choices."""
+        return 0.0 if self._response.others_run(self) else self._busy_since
+
+    @busy_since.setter
+    def busy_since(self, since: float) -> None:
+        self._busy_since = since
+
     def refuse(self, refused: Refused) -> None:
-        """End it with an error: as a response before the first byte, as an event after it."""
+        """End the request with an error: as a response before the first byte, as an event after it."""
         if self.done:
             return
-        if self.started:
-            self._sink.end(broken(refused))
-        else:
-            headers = {"x-request-id": self.correlation_id, **refused.headers}
-            self._sink.answer(refused.status, "application/json", openai_error(refused), headers)
+        self.done = True
+        self._response.refuse(self, refused)
         self._over(f"{refused.status}")
 
-    def abandon(self) -> None:
-        """Its client is gone: cancel it at the engine, within a step."""
-        if self.done:
-            return
-        self._over("client_gone")
+    def give_up(self, outcome: str) -> None:
+        """Nobody wants it any more: cancel it at the engine, within a step."""
+        if not self.done:
+            self._over(outcome)
 
-    def _start(self, first: bytes) -> None:
-        self.started = True
-        self.first_at = self._owner.now()
-        self._sink.start_stream(self._headers(), self.form.opening() + first)
+    def start_anew(self) -> None:
+        """Forget what was said: another replica begins from the prompt."""
+        self.texts.clear()
+        self.scores.clear()
+        self.choice.restart()
 
-    def _headers(self) -> dict[str, str]:
+    def headers(self) -> dict[str, str]:
+        """Which request this is, and who answers it."""
         headers = {"x-request-id": self.correlation_id}
         if self.lane is not None:
             headers["x-weft-replica"] = self.lane.target.replica
             headers["x-weft-run-event"] = self.lane.target.event_id
         return headers
+
+    def _start(self, first: bytes) -> None:
+        self.started = True
+        self.first_at = self._owner.now()
+        self._response.begin(self, self.choice.opening() + first)
+
+    def _say(self, text: str, scores: Scores) -> None:
+        """Keep or write what a step brought."""
+        if not self._streams or self.resumable:
+            self.texts.append(text)
+        if not self._streams:
+            self.scores.extend(scores)
+            self.first_at = self.first_at or self._owner.now()
+        elif event := self.choice.event(text, scores):
+            if self.started:
+                self._write(event)
+            else:
+                self._start(event)
 
     def _end(self, output: pb.Output) -> None:
         """The last output of this submit: the answer's end, or a reason to go elsewhere."""
@@ -200,26 +249,16 @@ class Running:
             self._owner.failed(self, output)
             return
         text, usage = output.text, output.usage
-        if text and (not self._streams or self.resumable):
-            self.texts.append(text)
         tokens = self.resumed + usage.output_tokens
         self.usage = Usage(usage.prompt_tokens, tokens, usage.cached_tokens)
-        if text and self._streams:
-            event = self._before + _encode(text) + self._after
-            if self.started:
-                self._write(event)
-            else:
-                self._start(event)
-        self._finish(reason, self.usage)
+        if text or output.scores:
+            self._say(text, output.scores)
+        self._finish(reason)
 
-    def _finish(self, reason: FinishReason, usage: Usage) -> None:
-        if not self._streams:
-            body = self.form.whole("".join(self.texts), reason, usage)
-            self._sink.answer(200, "application/json", body, self._headers())
-        else:
-            if not self.started:
-                self._start(b"")
-            self._sink.end(self.form.closing(reason, usage))
+    def _finish(self, reason: FinishReason) -> None:
+        if self._streams and not self.started:
+            self._start(b"")
+        self._response.complete(self, reason)
         self._over("ok", cancel=False)
 
     def _over(self, outcome: str, *, cancel: bool = True) -> None:

@@ -1,0 +1,33 @@
+"""Options that several commands share, and the completion of what they name."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft_cli.completing import models, replicas_and_models, things_with_logs
+
+StateOption = Annotated[
+    Path | None,
+    typer.Option("--state", metavar="DIR", envvar="WEFT_STATE", help="The mesh's state (default ~/.local/state/weft)."),
+]
+UrlOption = Annotated[
+    str | None,
+    typer.Option("--url", metavar="URL", envvar="WEFT_URL", help="A gateway (default: that of the state's mesh)."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
+ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="A model's name.", autocompletion=models)]
+ModelOption = Annotated[
+    str | None,
+    typer.Option("--model", "-m", metavar="MODEL", help="Which model; without it you choose.", autocompletion=models),
+]
+LogArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="A process, a replica, or a model for its newest replica.", autocompletion=things_with_logs
+    ),
+]
+ReplicaArgument = Annotated[
+    str,
+    typer.Argument(help="A replica's id, or a model's name for its newest.", autocompletion=replicas_and_models),
+]

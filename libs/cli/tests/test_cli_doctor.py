@@ -1,0 +1,99 @@
+"""What the doctor makes of what it sees."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from weft_cli.doctor import asking, machine, mesh, own_state
+from weft_cli.embedded.state import State
+from weft_cli.render import size
+from weft_servers import state_lock
+from weft_servers.port import choose
+
+WELL: dict[str, Any] = {
+    "log": {"position": 9, "connected": True, "halted": None},
+    "tables": {"state": "following"},
+    "mesh": {"brake": None},
+    "nodes": [{"id": "n-1", "name": "a", "state": "healthy"}],
+    "models": [{"id": "m-1", "name": "tiny", "state": "ready", "ready": 1, "wanted": 1}],
+    "replicas": [],
+}
+
+
+def verdicts(status: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(each.verdict, each.do) for each in mesh.examine(status) if each.verdict not in ("ok", "note")]
+
+
+def test_a_mesh_that_is_well_has_nothing_to_do() -> None:
+    assert [] == verdicts(WELL)
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "verdict", "do"),
+    [
+        ("log", {"halted": "event of a newer version"}, "problem", "weft logs gateway"),
+        ("log", {"halted": None, "connected": False}, "problem", "weft logs nats"),
+        ("tables", {"state": "away"}, "problem", "weft logs postgres"),
+        ("mesh", {"brake": {"silent": 2, "healthy_before": 3}}, "problem", "weft nodes"),
+        ("nodes", [], "problem", "weft worker --join"),
+        ("nodes", [{"id": "n-1", "name": "a", "state": "offline"}], "problem", "weft logs a"),
+        ("nodes", [{"id": "n-1", "name": "a", "state": "pending"}], "warning", "/api/nodes/n-1/approve"),
+        ("models", [{"name": "x", "state": "unservable", "reason": "no GGUF"}], "problem", "weft retry x"),
+        ("models", [{"name": "x", "state": "unplaceable", "reason": "no room"}], "problem", "weft explain x"),
+        ("models", [{"name": "x", "state": "loading"}], "warning", "weft logs x"),
+        ("models", [{"name": "x", "state": "ready", "ready": 1, "wanted": 2}], "warning", "weft explain x"),
+    ],
+)
+def test_each_trouble_of_the_mesh_has_its_remedy(part: str, value: Any, verdict: str, do: str) -> None:
+    [(found, remedy)] = verdicts({**WELL, part: value})
+    assert verdict == found
+    assert do in remedy
+
+
+def test_clocks_that_disagree_are_told_by_how_much() -> None:
+    assert None is mesh.clock("a", None)
+    said = [mesh.clock("a", skew) for skew in (1.0, -30.0, 4000.0)]
+    assert ["ok", "warning", "problem"] == [each.verdict for each in said if each is not None]
+    assert "30 s behind" in str(said[1])
+
+
+def test_each_lack_of_the_machine_has_its_remedy(tmp_path: Path) -> None:
+    assert "problem" == machine.python((3, 10), "3.10.1").verdict
+    assert ("problem", "install it") == (
+        machine.needed("libgomp", "it is missing; install it", "there").verdict,
+        machine.needed("libgomp", "it is missing; install it", "there").do,
+    )
+    assert ["problem", "warning", "ok"] == [machine.disk(tmp_path, free << 20).verdict for free in (100, 1000, 9000)]
+    assert ["warning", "ok"] == [machine.memory(free << 20).verdict for free in (100, 9000)]
+    assert ["warning", "ok", "ok"] == [machine.files(limit).verdict for limit in (256, 4096, -1)]
+    assert size(100 << 20) in machine.disk(tmp_path, 100 << 20).says
+
+
+def test_a_lock_that_outlived_its_launcher_is_a_problem_and_looking_takes_nothing(tmp_path: Path) -> None:
+    state = State(tmp_path)
+    assert "ok" == own_state.lock(state, None).verdict
+    with state_lock.acquire(state.lock, "weft up"):
+        held = own_state.lock(state, None)
+        assert "problem" == held.verdict
+        assert "weft up" in held.says
+    assert "ok" == own_state.lock(state, None).verdict
+
+
+def test_what_does_not_answer_is_said_in_a_word() -> None:
+    port = choose()[0]
+    assert "refused" in asking.over_http("127.0.0.1", port, "/healthz").why
+    assert "refused" in str(asking.nats_greets(port))
+    assert "it doesn't run" == asking.postgres_answers(Path("/nowhere"))
+
+
+def test_a_services_own_problems_are_told() -> None:
+    assert None is own_state.unhealthy(asking.Said(200, {}))
+    said = asking.Said(503, {"problems": {"projection": "a hole in the log", "suspect": "node.n-1: unreadable"}})
+    assert "projection: a hole in the log; suspect: node.n-1: unreadable" == own_state.unhealthy(said)
+
+
+def test_without_a_mesh_the_folder_the_lock_and_the_port_are_looked_at(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        found = own_state.examine(State(tmp_path), None, pool)
+    assert ["folder", "lock", "port"] == [each.name for each in found]

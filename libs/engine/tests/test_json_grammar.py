@@ -1,0 +1,96 @@
+"""JSON schemas as grammars: what is made, and what is refused by its keyword."""
+
+import json
+import re
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from weft_engine.json_grammar import grammar_of
+from weft_engine.json_numbers import integer_between, number_between
+from weft_engine.json_schema import SchemaRefused
+
+
+def written(schema: Any, *, or_text: bool = False) -> str:
+    return grammar_of(json.dumps(schema), or_text=or_text)
+
+
+def as_pattern(grammar: str) -> "re.Pattern[str]":
+    """A grammar of literals, classes and groups as a regular expression, which it is but for its quotes and spaces."""
+    return re.compile(re.sub(r'"([^"]*)"', lambda m: re.escape(m[1]), grammar).replace(" ", ""))
+
+
+@given(st.integers(-2000, 2000), st.integers(-2000, 2000), st.integers(-2100, 2100))
+def test_a_bounded_integer_is_exactly_between_its_bounds(a: int, b: int, value: int) -> None:
+    low, high = sorted((a, b))
+    found = as_pattern(integer_between(low, high)).fullmatch(str(value))
+    assert (low <= value <= high) == (found is not None)
+
+
+@given(st.integers(-50, 50), st.integers(-50, 50), st.integers(-6000, 6000))
+def test_a_bounded_number_stays_between_its_bounds(a: int, b: int, hundredths: int) -> None:
+    low, high = sorted((a, b))
+    found = as_pattern(number_between(low, high)).fullmatch(f"{hundredths / 100:.2f}")
+    assert (low <= hundredths / 100 <= high) == (found is not None)
+
+
+def test_declared_properties_come_in_their_order_and_required_ones_always() -> None:
+    grammar = written({"type": "object", "properties": {"a": {"type": "null"}, "b": {"const": 1}}, "required": ["b"]})
+    rules = dict(line.split(" ::= ", 1) for line in grammar.splitlines())
+    assert '"\\"b\\"" colon' in grammar
+    assert rules["root"] in rules
+    assert "text" not in rules
+    assert 'text | ""' in written({"type": "object"}, or_text=True)
+
+
+REFUSED: list[tuple[Any, str]] = [
+    ([], "must be an object"),
+    ({"type": "objekt"}, "'objekt' at # is none of object"),
+    ({"type": "string", "pattern": "a+"}, "keyword 'pattern' at # is not supported"),
+    ({"properties": {"a": {"not": {}}}}, "keyword 'not' at #/properties/a"),
+    ({"type": "array", "minItems": 10**8}, "from 0 to 1000"),
+    ({"type": "array", "minItems": 3, "maxItems": 2}, "above its 'maxItems'"),
+    ({"type": "string", "format": "strange"}, "format 'strange'"),
+    ({"$ref": "#"}, "leads back to itself"),
+    ({"anyOf": [{"$ref": "#"}, {"type": "null"}]}, "leads back to itself"),
+    ({"$ref": "#/$defs/none"}, "leads nowhere"),
+    ({"$ref": "https://example.org/x"}, "leads out of the schema"),
+    ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, "one value could fit"),
+    ({"allOf": [{}, {}]}, "one schema only"),
+    ({"enum": []}, "not empty"),
+    ({"type": "integer", "minimum": 0.5}, "whole number"),
+    ({"type": "integer", "minimum": 5, "maximum": 4}, "leaves no number"),
+    ({"type": "object", "required": ["a"]}, "which no property declares"),
+    ({"anyOf": [{}], "properties": {}}, "'anyOf' beside 'properties'"),
+]
+
+
+@pytest.mark.parametrize(("schema", "words"), REFUSED)
+def test_what_cannot_be_promised_is_refused_by_its_keyword(schema: Any, words: str) -> None:
+    with pytest.raises(SchemaRefused, match=re.escape(words)):
+        written(schema)
+
+
+def test_a_schema_nested_without_end_is_refused() -> None:
+    with pytest.raises(SchemaRefused):
+        grammar_of('{"items":' * 500 + "{}" + "}" * 500, or_text=False)
+    with pytest.raises(SchemaRefused, match="is no JSON"):
+        grammar_of("{", or_text=False)
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)
+keywords = st.sampled_from(
+    ["type", "enum", "const", "anyOf", "oneOf", "$ref", "properties", "required", "items", "minItems", "maxLength"]
+)
+
+
+@given(st.dictionaries(keywords, values, max_size=3))
+def test_no_schema_breaks_the_conversion(schema: Any) -> None:
+    with suppress(SchemaRefused):
+        assert "root ::= " in written(schema)

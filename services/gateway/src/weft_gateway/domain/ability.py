@@ -1,0 +1,30 @@
+"""What a model can be asked for: it writes, or it makes embeddings. Never both: an engine is loaded for one."""
+
+from typing import Literal
+
+from weft_contracts.facts.values import ModelSpec
+
+from weft_gateway.domain.refused import Refused
+
+Ability = Literal["text", "embeddings"]
+
+
+def ability_of(spec: ModelSpec) -> Ability:
+    """What the spec says, or else what the file's header says."""
+    told = spec.engine_args.get("embeddings")
+    embeds = told if isinstance(told, bool) else spec.weights.embeds
+    return "embeddings" if embeds else "text"
+
+
+def check_writes(name: str, spec: ModelSpec) -> None:
+    """Refuse to write with a model that can't. Raises Refused."""
+    if ability_of(spec) != "text":
+        what = f"Model {name!r} makes embeddings and writes no text; ask it at /v1/embeddings."
+        raise Refused(400, what, param="model", code="model_makes_embeddings")
+
+
+def check_embeds(name: str, spec: ModelSpec) -> None:
+    """Refuse to embed with a model that can't. Raises Refused."""
+    if ability_of(spec) != "embeddings":
+        what = f"Model {name!r} writes text and makes no embeddings; ask it at /v1/chat/completions."
+        raise Refused(400, what, param="model", code="model_makes_no_embeddings")

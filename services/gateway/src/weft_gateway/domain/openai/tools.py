@@ -1,0 +1,161 @@
+"""Tools: what the model is told of them, and the JSON schema that its calls fit.
+
+The way is one for all models: a system message lists the tools, and an answer that begins with a brace is a call
+`{"name": …, "arguments": {…}}`, which the engine constrains. One answer makes at most one call.
+"""
+
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from weft_gateway.domain.asked import Constraint, Message
+from weft_gateway.domain.openai.fields import unsupported
+from weft_gateway.domain.refused import Refused
+
+MAX_TOOLS = 128
+_encode = msgspec.json.Encoder().encode
+
+
+class Function(msgspec.Struct, forbid_unknown_fields=True):
+    """A function that may be called. `strict` needs no heed: every call fits its schema."""
+
+    name: str
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+
+
+class Tool(msgspec.Struct, forbid_unknown_fields=True):
+    type: str
+    function: Function | None = None
+    custom: Any = None
+
+
+class Named(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+
+
+class Allowed(msgspec.Struct, forbid_unknown_fields=True):
+    mode: Literal["auto", "required"]
+    tools: list[Any]
+
+
+class Choice(msgspec.Struct, forbid_unknown_fields=True):
+    """A `tool_choice` given as an object."""
+
+    type: str
+    function: Named | None = None
+    allowed_tools: Allowed | None = None
+    custom: Any = None
+
+
+class Tools(NamedTuple):
+    """What tools make of a request."""
+
+    system: str
+    constraint: Constraint
+
+
+def tools_of(tools: list[Tool] | None, choice: str | Choice | None) -> Tools | None:
+    """None where nothing may be called. Raises Refused."""
+    functions = _functions(tools or [])
+    if not functions:
+        if choice not in (None, "none", "auto"):
+            raise Refused(400, "`tool_choice` is given without `tools`.", param="tool_choice")
+        return None
+    may_answer = True
+    match choice:
+        case "none":
+            return None
+        case None | "auto":
+            pass
+        case "required":
+            may_answer = False
+        case str():
+            raise Refused(
+                400, f"`tool_choice` is {choice[:40]!r}; it must be none, auto or required.", param="tool_choice"
+            )
+        case Choice(type="function", function=Named(name=name)):
+            functions, may_answer = _only(functions, [name]), False
+        case Choice(type="allowed_tools", allowed_tools=Allowed(mode=mode, tools=allowed)):
+            functions, may_answer = _only(functions, [_allowed_name(each) for each in allowed]), mode == "auto"
+        case _:
+            raise unsupported("tool_choice", "an object names a function or allowed tools")
+    return Tools(_told(functions, may_answer), Constraint(_schema(functions), or_text=may_answer))
+
+
+def with_tools(messages: list[Message], tools: Tools) -> list[Message]:
+    """The messages with what the model is told of its tools, in one system message at the front."""
+    if messages[0].role == "system":
+        return [Message("system", f"{messages[0].content}\n\n{tools.system}"), *messages[1:]]
+    return [Message("system", tools.system), *messages]
+
+
+def _functions(tools: list[Tool]) -> dict[str, Function]:
+    if len(tools) > MAX_TOOLS:
+        raise Refused(400, f"`tools` has {len(tools)} tools; at most {MAX_TOOLS} are taken.", param="tools")
+    found: dict[str, Function] = {}
+    for place, tool in enumerate(tools):
+        at = f"tools[{place}]"
+        if tool.type != "function" or tool.function is None or tool.custom is not None:
+            raise unsupported(at, f"it is of type {tool.type[:40]!r}, and only functions are called")
+        if not tool.function.name or tool.function.name in found:
+            raise Refused(400, f"`{at}.function.name` must be given, and once only.", param=f"{at}.function.name")
+        found[tool.function.name] = tool.function
+    return found
+
+
+def _only(functions: dict[str, Function], names: list[str]) -> dict[str, Function]:
+    for name in names:
+        if name not in functions:
+            raise Refused(400, f"`tool_choice` names {name[:64]!r}, which `tools` has not.", param="tool_choice")
+    if not names:
+        raise Refused(400, "`tool_choice` allows no tool; use `none`.", param="tool_choice")
+    return {name: functions[name] for name in names}
+
+
+def _allowed_name(tool: Any) -> str:
+    try:
+        return str(tool["function"]["name"])
+    except (KeyError, TypeError, IndexError):
+        raise unsupported("tool_choice", "allowed tools are named as functions") from None
+
+
+def _told(functions: dict[str, Function], may_answer: bool) -> str:
+    lines = ["You can call these tools:"]
+    for function in functions.values():
+        about = {"name": function.name, "description": function.description, "parameters": function.parameters}
+        lines.append(_encode({key: value for key, value in about.items() if value}).decode())
+    form = '{"name": <tool>, "arguments": <object>}'
+    lines.append(f"To call one, answer with {form} and nothing else." if may_answer else f"Answer with {form} only.")
+    return "\n".join(lines)
+
+
+def _schema(functions: dict[str, Function]) -> str:
+    """Fits one call of any of the functions. References inside a function's parameters are led to their new place."""
+    calls: list[dict[str, Any]] = []
+    for place, (name, function) in enumerate(functions.items()):
+        at = "#/properties/arguments" if len(functions) == 1 else f"#/anyOf/{place}/properties/arguments"
+        arguments = _moved(function.parameters or {"type": "object", "properties": {}}, at)
+        if not function.parameters:
+            arguments = {"type": "object", "additionalProperties": False}
+        calls.append(
+            {
+                "type": "object",
+                "properties": {"name": {"const": name}, "arguments": arguments},
+                "required": ["name", "arguments"],
+            }
+        )
+    return _encode(calls[0] if len(calls) == 1 else {"anyOf": calls}).decode()
+
+
+def _moved(schema: Any, at: str) -> Any:
+    match schema:
+        case {"$ref": str(pointer)} if pointer.startswith("#"):
+            return {**schema, "$ref": at + pointer[1:]}
+        case dict():
+            return {key: _moved(value, at) for key, value in schema.items()}  # pyright: ignore
+        case list():
+            return [_moved(value, at) for value in schema]  # pyright: ignore
+        case _:
+            return schema

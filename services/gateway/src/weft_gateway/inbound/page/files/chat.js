@@ -1,0 +1,182 @@
+// The chat: which model, the conversation, send and stop.
+
+import { LOST, streamAnswer } from "./answer.js";
+import { keep, make, say, sayOrHide } from "./elements.js";
+import { count, seconds, sentence, word } from "./words.js";
+
+const SUGGESTIONS = ["What is the capital of France?", "What is the chemical symbol for gold?", "What is 7 plus 5?"];
+const UNREACHED = "The gateway can't be reached.";
+const at = (id) => document.getElementById(id);
+
+export class Chat {
+  #messages = [];
+  #running = null; // the AbortController of the answer that comes
+  #chosen = ""; // a model that a person picked stays picked
+  #models = [];
+  #replicas = new Map();
+  #live = false;
+  #changed;
+
+  /** `changed` is called when a request begins or ends. */
+  constructor(changed) {
+    this.#changed = changed;
+    at("ask").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#send();
+    });
+    at("message").addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+        event.preventDefault();
+        this.#send();
+      }
+    });
+    at("stop").addEventListener("click", () => this.#running?.abort());
+    at("talk").addEventListener("keydown", (event) => event.key === "Escape" && this.#running?.abort());
+    at("anew").addEventListener("click", () => this.#restart());
+    at("model").addEventListener("change", () => (this.#chosen = at("model").value));
+    this.#welcome();
+  }
+
+  /** Take models and replicas from an answer of /api/status; null while the gateway is away. */
+  show(status) {
+    this.#live = status !== null;
+    if (status) {
+      this.#models = status.models.filter(({ spec }) => !(spec.engine_args.embeddings ?? spec.weights.embeds));
+      this.#replicas = new Map(status.replicas.map((replica) => [replica.id, replica]));
+      this.#showPicker();
+    }
+    this.#showControls();
+  }
+
+  #showPicker() {
+    const picker = at("model");
+    const items = this.#models.length ? this.#models : [{ id: "", name: "", state: "none" }];
+    keep(picker, items, (model) => model.id, () => {
+      const option = make("option");
+      option.show = ({ name, state }) => {
+        option.value = name;
+        say(option, state === "none" ? "none yet" : state === "ready" ? name : `${name} (${word(state)})`);
+      };
+      return option;
+    });
+    const names = this.#models.map((model) => model.name);
+    const kept = names.includes(this.#chosen) ? this.#chosen : picker.value;
+    const ready = this.#models.find((model) => model.state === "ready")?.name;
+    const value = this.#chosen && names.includes(this.#chosen) ? kept : (ready ?? names[0] ?? "");
+    // A conversation stays with its model.
+    if (!this.#messages.length || !names.includes(picker.value)) picker.value = value;
+    picker.disabled = names.length === 0;
+  }
+
+  #showControls() {
+    const running = this.#running !== null;
+    at("stop").hidden = !running;
+    at("send").hidden = running;
+    at("send").disabled = !this.#live || this.#models.length === 0;
+    at("anew").hidden = this.#messages.length === 0;
+    for (const button of document.querySelectorAll(".suggestion")) button.disabled = at("send").disabled || running;
+  }
+
+  #welcome() {
+    const buttons = SUGGESTIONS.map((text) => {
+      const button = make("button", { cls: "suggestion", text, attrs: { type: "button" } });
+      button.addEventListener("click", () => {
+        at("message").value = text;
+        this.#send();
+      });
+      return make("li", { children: [button] });
+    });
+    at("talk").replaceChildren(
+      make("div", {
+        cls: "welcome",
+        children: [make("p", { text: "Ask the mesh something, for example:" }), make("ul", { children: buttons })],
+      }),
+    );
+    this.#showControls();
+  }
+
+  #restart() {
+    this.#running?.abort();
+    this.#messages = [];
+    this.#welcome();
+    at("message").focus();
+  }
+
+  async #send() {
+    const box = at("message"), text = box.value.trim(), model = at("model").value;
+    if (!text || !model || this.#running || at("send").disabled) return;
+    if (!this.#messages.length) at("talk").replaceChildren();
+    box.value = "";
+    const asked = { role: "user", content: text };
+    const mine = turn("you", "You");
+    say(mine.text, text);
+    const theirs = turn("them", model);
+    theirs.item.setAttribute("aria-busy", "true"); // read out once, when it is whole
+    at("talk").append(mine.item, theirs.item);
+    scrollDown(true);
+
+    const conversation = this.#messages;
+    const talk = [...conversation, asked];
+    conversation.push(asked);
+    const running = (this.#running = new AbortController());
+    this.#showControls();
+    setTimeout(this.#changed, 100); // when the gateway has it
+    let answer = "", firstAt = 0;
+    const began = performance.now();
+    try {
+      const ending = await streamAnswer(model, talk, running.signal, (piece) => {
+        firstAt ||= performance.now();
+        answer += piece;
+        theirs.text.append(piece);
+        scrollDown();
+      });
+      say(theirs.note, this.#note(ending, began, firstAt || performance.now()));
+    } catch (error) {
+      if (running.signal.aborted) say(theirs.note, "Stopped.");
+      else sayOrHide(theirs.error, error.name === "TypeError" ? (answer ? LOST : UNREACHED) : sentence(error.message));
+    }
+    theirs.item.removeAttribute("aria-busy");
+    theirs.item.classList.remove("coming");
+    if (answer) conversation.push({ role: "assistant", content: answer });
+    else {
+      conversation.splice(conversation.indexOf(asked), 1); // an unanswered question is no part of the conversation
+      if (this.#messages === conversation && !box.value) box.value = text;
+    }
+    if (this.#running === running) this.#running = null;
+    this.#changed();
+    this.#showControls();
+    at("anew").hidden = at("talk").querySelector(".turn") === null;
+    scrollDown();
+  }
+
+  #note({ finish, usage, replica }, began, firstAt) {
+    const parts = [];
+    const node = this.#replicas.get(replica)?.node_name;
+    if (usage) parts.push(count(usage.completion_tokens, "token"));
+    parts.push(`${seconds((firstAt - began) / 1000)} to the first`);
+    const took = (performance.now() - firstAt) / 1000;
+    if (usage?.completion_tokens > 16 && took > 0.05) {
+      parts.push(`${Math.round((usage.completion_tokens - 1) / took)} a second`);
+    }
+    if (node) parts.push(`from ${node}`);
+    if (finish === "length") parts.push("cut off at the token limit");
+    return parts.join(", ");
+  }
+}
+
+/** One side's turn: who, the text, a note and an error below it. */
+function turn(cls, who) {
+  const text = make("p", { cls: "text" }), note = make("p", { cls: "hint note" }), error = make("p", { cls: "reason bad" });
+  error.hidden = true;
+  const item = make("article", {
+    cls: `turn ${cls}${cls === "them" ? " coming" : ""}`,
+    children: [make("p", { cls: "from", text: who }), text, error, note],
+  });
+  return { item, text, note, error };
+}
+
+/** Keep the end in sight, unless somebody reads further up. */
+function scrollDown(always = false) {
+  const talk = at("talk");
+  if (always || talk.scrollHeight - talk.scrollTop - talk.clientHeight < 80) talk.scrollTop = talk.scrollHeight;
+}

@@ -1,0 +1,136 @@
+// The page's link to the gateway: how the mesh stands, looked at when something happened and every few seconds,
+// and the events as they come. It heals by itself, and rests while nobody looks.
+
+const LOOK_S = 5;
+const LOOK_LIMIT_S = 8;
+const FIRST_RETRY_S = 0.5;
+const LAST_RETRY_S = 4;
+const SETTLE_S = 0.2; // events come in bursts; one look serves a burst
+const STREAM_RETRY_S = 3;
+const LOOKS_BEHIND = 3;
+export const REMEMBERED = 60;
+
+/**
+ * Listeners: status(answer), commit(recorded), forget() where the log is another one, standing({state, since, why}),
+ * with state `live`, `starting` or `away`.
+ */
+export class Link {
+  #listeners;
+  #stream = null;
+  #streamAgainAt = 0;
+  #last = null; // sequence of the last commit that was shown
+  #failures = 0;
+  #wanted = false;
+  #wake = () => {};
+  #behind = 0;
+  #settling = 0;
+  #seenAt = null;
+
+  constructor(listeners) {
+    this.#listeners = listeners;
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.#rest() : this.look()));
+    addEventListener("online", () => this.look());
+  }
+
+  /** Look now. */
+  look() {
+    this.#wanted = true;
+    this.#wake();
+  }
+
+  async run() {
+    for (;;) {
+      this.#wanted = false;
+      if (!document.hidden) await this.#round();
+      if (!this.#wanted) await this.#pause();
+    }
+  }
+
+  async #round() {
+    let answer;
+    try {
+      const response = await fetch("/api/status", { cache: "no-store", signal: AbortSignal.timeout(LOOK_LIMIT_S * 1000) });
+      if (!response.ok) throw await problemOf(response);
+      answer = await response.json();
+    } catch (error) {
+      this.#failures += 1;
+      this.#closeStream();
+      const state = error.code === "starting" ? "starting" : "away";
+      this.#listeners.standing({ state, since: this.#seenAt, why: error.status ? error.message : "" });
+      return;
+    }
+    this.#failures = 0;
+    this.#seenAt = Date.now() / 1000;
+    if (this.#last !== null && answer.log.position < this.#last) {
+      this.#closeStream();
+      this.#last = null;
+      this.#listeners.forget();
+    }
+    this.#listeners.standing({ state: "live", since: this.#seenAt, why: "" });
+    this.#listeners.status(answer);
+    this.#checkStream(answer.log.position);
+    this.#openStream(answer.log.position);
+  }
+
+  // A connection may be dead without a word, after a machine slept: then the log moves and the stream does not.
+  #checkStream(position) {
+    this.#behind = this.#stream && position > (this.#last ?? position) ? this.#behind + 1 : 0;
+    if (this.#behind > LOOKS_BEHIND) this.#closeStream();
+  }
+
+  #openStream(position) {
+    if (this.#stream || document.hidden || Date.now() < this.#streamAgainAt) return;
+    const after = Math.max(this.#last ?? 0, position - REMEMBERED, 0);
+    const stream = new EventSource(`/api/events?after=${after}`);
+    this.#stream = stream;
+    stream.addEventListener("commit", (event) => {
+      const commit = JSON.parse(event.data);
+      this.#last = commit.sequence;
+      this.#listeners.commit(commit);
+      clearTimeout(this.#settling);
+      this.#settling = setTimeout(() => this.look(), SETTLE_S * 1000);
+    });
+    stream.onerror = () => {
+      this.#closeStream();
+      this.#streamAgainAt = Date.now() + STREAM_RETRY_S * 1000 * (0.5 + Math.random());
+      this.look();
+    };
+  }
+
+  #closeStream() {
+    this.#stream?.close();
+    this.#stream = null;
+  }
+
+  // A browser gives a host six connections: a tab that nobody sees must not hold one.
+  #rest() {
+    this.#closeStream();
+  }
+
+  #pause() {
+    const backoff = Math.min(LAST_RETRY_S, FIRST_RETRY_S * 2 ** (this.#failures - 1)) * (0.75 + Math.random() / 2);
+    const wait = this.#failures ? backoff : LOOK_S;
+    return new Promise((done) => {
+      const timer = setTimeout(done, wait * 1000);
+      this.#wake = () => {
+        clearTimeout(timer);
+        done();
+      };
+    });
+  }
+}
+
+/** What an error answer says, in both of the gateway's dialects. */
+export async function problemOf(response) {
+  let body = {};
+  try {
+    body = await response.json();
+  } catch {
+    // not ours: a proxy's page, or nothing
+  }
+  const said = body.error ?? body;
+  const error = new Error(said.message ?? said.detail ?? `The gateway answered ${response.status}.`);
+  error.status = response.status;
+  error.code = said.code;
+  return error;
+}

@@ -1,0 +1,52 @@
+// Puts the page together.
+
+import { Chat } from "./chat.js";
+import { pill, say } from "./elements.js";
+import { Events } from "./events.js";
+import { Link } from "./link.js";
+import { showMesh } from "./mesh.js";
+import { clock } from "./words.js";
+
+const at = (id) => document.getElementById(id);
+const chat = new Chat(() => link.look());
+const events = new Events(at("events"));
+const away = at("away");
+
+const link = new Link({
+  status(answer) {
+    events.learn(answer);
+    showMesh(answer);
+    chat.show(answer);
+    pill(at("link"), answer.mesh.health === "ok" ? "good" : "warn", answer.mesh.health === "ok" ? "all well" : "degraded");
+  },
+  commit: (commit) => events.add(commit),
+  forget: () => events.clear(),
+  standing({ state, since, why }) {
+    document.body.dataset.link = state;
+    if (state === "live") {
+      away.hidden = true;
+      return;
+    }
+    pill(at("link"), state === "starting" ? "wait" : "bad", state === "starting" ? "starting" : "not connected");
+    const told = state === "starting" ? "It is starting and reads the event log." : why;
+    const seen = since ? `What you see is from ${clock(since)}.` : "";
+    say(at("away-text"), [told, seen, "Trying again by itself."].filter(Boolean).join(" "));
+    away.hidden = false;
+    chat.show(null);
+  },
+});
+
+at("copy-deploy").addEventListener("click", async ({ target }) => {
+  const line = at("deploy-line");
+  try {
+    await navigator.clipboard.writeText(line.textContent);
+    say(target, "Copied");
+  } catch {
+    getSelection().selectAllChildren(line); // no clipboard off https: the line is marked, ready to copy
+    say(target, "Selected");
+  }
+  setTimeout(() => say(target, "Copy"), 2000);
+});
+say(at("base-url"), `${location.origin}/v1`);
+
+link.run();

@@ -1,0 +1,101 @@
+"""`GET /`: the first page for people, an index for programs; and the page's files."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from weft_gateway.domain.accepted_form import wants_html
+from weft_gateway.domain.entity_tag import names
+from weft_gateway.domain.refused import Refused
+
+_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none';"
+    " form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+_HEADERS = {
+    "cache-control": "no-cache",  # kept, and asked for again each time: the tag makes that cheap
+    "content-security-policy": _POLICY,
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    content: bytes
+    media_type: str
+    tag: str
+
+
+class Page:
+    """Static files of the package, and nothing else: no path is ever joined to a folder."""
+
+    def __init__(self) -> None:
+        self.router = APIRouter(include_in_schema=False)
+        self.router.add_api_route("/", self.root, methods=["GET", "HEAD"])
+        self.router.add_api_route("/page/{name}", self.file, methods=["GET", "HEAD"])
+
+    async def root(self, request: Request) -> Response:
+        """The page where `Accept` names HTML, as browsers do; else the index."""
+        html = wants_html(request.headers.get("accept"))
+        return _answer(request, _files()["index.html"] if html else _index(request.app.version), {"vary": "accept"})
+
+    async def file(self, request: Request, name: str) -> Response:
+        """One of the page's files. Raises Refused, 404."""
+        found = _files().get(name)
+        if found is None or name == "index.html":
+            raise Refused(404, f"The page has no file {name[:100]!r}.", code="unknown_route")
+        return _answer(request, found, {})
+
+
+def _answer(request: Request, found: _File, more: Mapping[str, str]) -> Response:
+    headers: dict[str, Any] = {**_HEADERS, **more, "etag": found.tag}
+    if names(request.headers.get("if-none-match"), found.tag):
+        return Response(status_code=304, headers=headers)
+    return Response(found.content, media_type=found.media_type, headers=headers)
+
+
+@cache
+def _index(version: str) -> _File:
+    routes = {
+        "models": "/v1/models",
+        "chat": "/v1/chat/completions",
+        "completions": "/v1/completions",
+        "status": "/api/status",
+        "events": "/api/events",
+        "openapi": "/openapi.json",
+        "health": "/healthz",
+    }
+    body = msgspec.json.format(msgspec.json.encode({"name": "weft", "version": version, "routes": routes})) + b"\n"
+    return _File(body, "application/json", _tag(body))
+
+
+@cache
+def _files() -> dict[str, _File]:
+    """All files by name, read once: some 50 kB."""
+    found: dict[str, _File] = {}
+    for each in files("weft_gateway.inbound.page").joinpath("files").iterdir():
+        media_type = _TYPES.get(each.name.rpartition(".")[2])
+        if media_type is not None:
+            content = each.read_bytes()
+            found[each.name] = _File(content, media_type, _tag(content))
+    return found
+
+
+def _tag(content: bytes) -> str:
+    return f'"{blake2b(content, digest_size=12).hexdigest()}"'

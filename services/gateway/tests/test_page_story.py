@@ -1,0 +1,221 @@
+"""The first page in a real browser over a real gateway and a real log, with what a calm mesh never shows."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any
+
+import pytest_asyncio
+from weft_contracts.facts.mesh import BrakeLifted, BrakeSet
+from weft_contracts.facts.model import SpecAccepted, Unservable
+from weft_contracts.facts.node import Joined, WentOffline
+from weft_contracts.facts.values import Addresses, ModelSpec, SimulatedSource
+from weft_contracts.ids import ModelId, NodeId, TokenId
+from weft_contracts.subjects import MESH, model, node
+from weft_testing.browser import Browser
+
+World = Any
+MARKUP = '<img src=x onerror="document.title=1">'
+TAB, ESCAPE = "\ue004", "\ue00c"
+WIDTHS = (320, 390, 768, 1024, 1440, 2200)
+CONTRAST = """
+const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+const rgb = (color) => {
+  canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1);
+  return canvas.getImageData(0, 0, 1, 1).data;
+};
+const light = (c) => [...c].slice(0, 3).map((v) => v / 255)
+  .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+  .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+const behind = (e) => {
+  for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c[3] > 250) return c; }
+  return rgb('white');
+};
+const faint = [];
+for (const e of document.querySelectorAll('body *')) {
+  const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+  if (!own || !e.checkVisibility() || e.closest(':disabled, svg, .skip')) continue;
+  const [a, b] = [light(rgb(getComputedStyle(e).color)), light(behind(e))];
+  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  if (ratio < 4.5) faint.push(`${ratio.toFixed(2)} ${e.tagName}.${e.className}: ${e.textContent.slice(0, 40)}`);
+}
+return faint;
+"""
+
+
+@pytest_asyncio.fixture
+async def gateway(world: World, browser: Browser) -> AsyncGenerator[World]:
+    """A gateway on an empty log, and a browser that shows nothing yet."""
+    await world.a_gateway()
+    browser.look()
+    yield world
+    browser.open("about:blank")
+    browser.errors()
+
+
+async def test_an_empty_mesh_shows_the_line_that_deploys_something(gateway: World, browser: Browser) -> None:
+    browser.open(gateway.url)
+    browser.shows("#no-models", "./weft deploy tiny")
+    browser.shows("#no-nodes", "No machine has joined")
+    assert browser.run("return document.querySelector('#send').disabled")
+    # and it goes when something is there
+    await gateway.a_node()
+    await gateway.a_model()
+    browser.shows("#models", "sim")
+    browser.shows("#nodes", "node-aaaa")
+    assert "" == browser.text("#no-models") == browser.text("#no-nodes")
+    assert [] == browser.errors()
+
+
+async def test_a_name_that_looks_like_markup_stays_text_everywhere(gateway: World, browser: Browser) -> None:
+    # given a log whose names and reasons are markup, as no route would let them in
+    spec = ModelSpec(source=SimulatedSource(), engine="simulated")
+    await gateway.tell(model(ModelId("m-x")), SpecAccepted(name=MARKUP, revision=1, digest="d", spec=spec))
+    await gateway.tell(model(ModelId("m-x")), Unservable(revision=1, reason=MARKUP))
+    addresses = Addresses(host="127.0.0.1", http_port=1)
+    joined = Joined(name=MARKUP, public_key="U" + "A" * 55, token=TokenId("t-x"), addresses=addresses)
+    await gateway.tell(node(NodeId("n-x")), joined)
+    # when it is shown, and asked by that name
+    browser.open(gateway.url)
+    for place in ("#models", "#nodes", "#events", "#notices"):
+        browser.shows(place, MARKUP)
+    browser.choose("#model", MARKUP)
+    browser.run("document.querySelector('#message').focus()")
+    browser.type(MARKUP + "\n")
+    browser.shows("#talk .you", MARKUP)
+    browser.shows("#talk .them .reason", "can't be served")
+    # then it is text: no element came of it, and nothing ran
+    assert 0 == browser.count("img, [onerror]")
+    assert "Weft" == browser.run("return document.title")
+
+
+async def test_brake_lost_node_and_unservable_model_are_shown_with_their_reasons(
+    gateway: World, browser: Browser
+) -> None:
+    browser.open(gateway.url)
+    browser.shows("#link", "all well")
+    await gateway.a_node()
+    await gateway.a_model("sim")
+    await gateway.a_placed_replica()
+    await gateway.tell(node(NodeId("n-aaaaaaaaaaaaaaaa")), WentOffline(silent_for=7.5))
+    await gateway.tell(model(ModelId("m-aaaaaaaaaaaaaaaa")), Unservable(revision=1, reason="the file ends early"))
+    await gateway.tell(MESH, BrakeSet(silent=2, healthy_before=3))
+    browser.shows("#link", "degraded")
+    browser.shows("#notices .brake", "2 of 3 nodes fell silent at once")
+    browser.shows("#models", "The file ends early.")
+    browser.shows("#models", "./weft retry sim")
+    browser.shows("#models .replicas", "on node-aaaa")
+    browser.shows("#nodes .title", "offline")
+    browser.shows("#notices", "sim is unservable, node-aaaa is offline")
+    browser.shows("#events", "silent for 7.5 s")
+    assert [] == browser.run(CONTRAST)
+    browser.look(dark=True)
+    assert [] == browser.run(CONTRAST)
+    # and when the brake is lifted it is gone
+    await gateway.tell(MESH, BrakeLifted(why="the leases are back"))
+    browser.shows("#events", "the leases are back")
+    await asyncio.to_thread(browser.run, "return new Promise((done) => setTimeout(done, 600))")
+    assert 0 == browser.count("#notices .brake")
+    assert [] == browser.errors()
+
+
+async def test_an_answer_comes_word_by_word_until_it_is_stopped(gateway: World, browser: Browser) -> None:
+    await gateway.a_node()
+    await gateway.a_model()
+    await gateway.a_ready_replica(ms_per_token=200)
+    browser.open(gateway.url)
+    browser.shows("#models", "1 of 1 replica ready")
+    # with the keyboard alone: the first stop is the way to the chat
+    browser.type(TAB)
+    browser.type("\n")
+    assert "message" == browser.run("return document.activeElement.id")
+    browser.type("Tell me about looms")
+    browser.type("\n")
+    browser.shows("#talk .you", "Tell me about looms")
+    await gateway.until(_grows(browser))
+    assert "" != browser.text("#stop")
+    assert "" == browser.text("#send")
+    assert "true" == browser.run("return document.querySelector('.them').getAttribute('aria-busy')")
+    browser.shows("#figure-requests", "1")
+    # when it is stopped
+    browser.click("#stop")
+    browser.shows(".them .note", "Stopped.")
+    kept = browser.text(".them .text")
+    # then the engine stops, too, and the page is as it was
+    browser.shows("#figure-requests", "0")
+    assert kept == browser.text(".them .text")
+    assert "" == browser.text("#stop")
+    assert "" != browser.text("#send")
+    # and a second question bears the first
+    browser.run("document.querySelector('#message').focus()")
+    browser.type("More\n")
+    await gateway.until(_grows(browser, ".turn:last-child"))
+    browser.run("document.querySelector('#talk').focus()")
+    browser.type(ESCAPE)
+    browser.shows(".turn:last-child .note", "Stopped.")
+    assert 4 == browser.count(".turn")
+    browser.click("#anew")
+    assert 0 == browser.count(".turn")
+    assert [] == browser.errors()
+
+
+async def test_the_page_says_that_the_gateway_is_gone_and_recovers_when_it_is_back(
+    gateway: World, browser: Browser
+) -> None:
+    await gateway.a_node()
+    await gateway.a_model()
+    await gateway.a_ready_replica(ms_per_token=200)
+    browser.open(gateway.url)
+    browser.shows("#link", "all well")
+    browser.run("document.querySelector('#message').focus()")
+    browser.type("Tell me about looms\n")
+    await gateway.until(_grows(browser))
+    # when the gateway is killed in mid-stream
+    gateway.gateways[-1].kill()
+    await gateway.gateways[-1].wait()
+    browser.shows("#link", "not connected")
+    browser.shows("#away", "What you see is from")
+    browser.shows(".them .reason", "ended before the answer did")
+    # and another comes in its place, while something happened
+    await gateway.tell(MESH, BrakeLifted(why="nobody saw this"))
+    await gateway.a_gateway()
+    # then the page goes on by itself, and has missed nothing
+    browser.shows("#link", "all well", 30)
+    browser.shows("#events", "nobody saw this")
+    assert "" == browser.text("#away")
+    browser.run("document.querySelector('#message').focus()")
+    browser.type("Once more\n")
+    await gateway.until(_grows(browser, ".turn:last-child"))
+
+
+async def test_the_page_fits_every_width_and_everything_in_it_has_a_name(gateway: World, browser: Browser) -> None:
+    await gateway.a_node()
+    long = "a-model-with-a-name-" + "as-long-as-it-may-be-" * 5
+    await gateway.a_model(long)
+    await gateway.a_placed_replica()
+    reason = "/a/path/without/a/break" * 12
+    await gateway.tell(model(ModelId("m-aaaaaaaaaaaaaaaa")), Unservable(revision=1, reason=reason))
+    browser.open(gateway.url)
+    browser.shows("#models", long)
+    browser.shows("#events", reason)
+    for width in WIDTHS:
+        browser.look(width=width)
+        assert width == browser.run("return document.documentElement.scrollWidth"), f"it overflows at {width}"
+    assert [] == browser.nameless()
+    assert 1 == browser.count("h1")
+    assert "polite" == browser.run("return document.querySelector('#talk').getAttribute('aria-live')")
+    assert 0 == browser.run(
+        "return [...document.querySelectorAll('#models .pill, #nodes .pill')].filter((p) => !p.innerText.trim()).length"
+    )
+
+
+def _grows(browser: Browser, turn: str = ".them") -> Callable[[], Awaitable[bool]]:
+    """Asks whether an answer has more text than when there first was some."""
+    first = 0
+
+    async def grows() -> bool:
+        nonlocal first
+        length = len(browser.text(f"{turn} .text"))
+        first = first or length
+        return length > first
+
+    return grows
