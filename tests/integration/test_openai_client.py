@@ -45,7 +45,8 @@ def client(calm_mesh: MeshUnderTest) -> Iterator[openai.OpenAI]:
 
 
 def ask(client: openai.OpenAI, **fields: Any) -> Any:
-    return client.chat.completions.create(**({"model": MODEL, "messages": FRANCE, "temperature": 0} | fields))
+    create: Any = client.chat.completions.create
+    return create(**({"model": MODEL, "messages": FRANCE, "temperature": 0} | fields))
 
 
 @pytest.mark.sabotage("deaf-to-stops")
@@ -94,8 +95,9 @@ def test_two_choices_are_drawn_apart_and_counted_together(client: openai.OpenAI)
     wild: dict[str, Any] = {"model": MODEL, "prompt": "kingdom of", "temperature": 2, "max_tokens": 24}
     wild["extra_body"] = {"top_k": 0, "min_p": 0}
     # when two choices are drawn from a seed, and each alone
-    both: Any = client.completions.create(n=2, seed=3, **wild)
-    singly: list[Any] = [client.completions.create(seed=seed, **wild) for seed in (3, 4)]
+    create: Any = client.completions.create
+    both: Any = create(n=2, seed=3, **wild)
+    singly: list[Any] = [create(seed=seed, **wild) for seed in (3, 4)]
     # then they are those, and count together, the prompt once
     assert [0, 1] == [choice.index for choice in both.choices]
     assert [alone.choices[0].text for alone in singly] == [choice.text for choice in both.choices]
@@ -152,7 +154,11 @@ def test_each_kind_of_error_is_the_clients_own_with_one_sentence(client: openai.
         (openai.BadRequestError, "'pattern' at # is not supported", {"response_format": schema}),
         (openai.BadRequestError, "the context holds", {"messages": [{"role": "user", "content": "word " * 3000}]}),
         (openai.BadRequestError, "`logit_bias` names token 99999", {"logit_bias": {"99999": 1}}),
-        (openai.PermissionDeniedError, "may not call this gateway", {"extra_headers": {"Origin": "http://elsewhere.example"}}),
+        (
+            openai.PermissionDeniedError,
+            "may not call this gateway",
+            {"extra_headers": {"Origin": "http://elsewhere.example"}},
+        ),
         (openai.APIStatusError, "larger than", {"messages": [{"role": "user", "content": "x" * (9 << 20)}]}),
     ]
     for kind, words, fields in cases:

@@ -7,7 +7,7 @@ import pytest
 from weft_testing.collector import CollectedSpan, Collector
 from weft_testing.story import MeshUnderTest, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.sabotage("lost-trace")]
+pytestmark = pytest.mark.slow
 
 Traced = tuple[MeshUnderTest, Collector]
 
@@ -39,6 +39,7 @@ def wait_for(collector: Collector, trace: str, *wanted: tuple[str, str]) -> list
     return until(f"the spans {wanted}", look, 60.0)
 
 
+@pytest.mark.sabotage("alone-at-the-engine")
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_chat_is_one_trace_from_the_client_to_the_engine(traced: Traced, stream: bool) -> None:
     mesh, collector = traced
@@ -63,6 +64,7 @@ def test_a_chat_is_one_trace_from_the_client_to_the_engine(traced: Traced, strea
     assert front.start_ns <= engine.start_ns <= engine.end_ns <= front.end_ns
 
 
+@pytest.mark.sabotage("lost-trace")
 def test_a_deploy_is_one_trace_through_every_service_that_had_a_part_in_it(traced: Traced) -> None:
     mesh, collector = traced
     trace, id = "cd" * 16, "deploy-1"
