@@ -423,3 +423,28 @@ async def test_a_worker_with_a_wrong_token_ends_with_a_sentence(
 
     assert 78 == ended.returncode
     assert "WEFT_JOIN_TOKEN is not accepted (401: The token is not one of this mesh's.)" in ended.stderr
+
+
+@pytest.mark.slow
+async def test_memory_that_others_take_is_told_when_it_stays_and_when_it_is_free_again(worker: Worker) -> None:
+    # given a worker that has the machine to itself
+    await worker.stop()
+    worker.env |= {"WEFT_SHARE": "1/1"}
+    worker.start()
+    size = psutil.virtual_memory().total // 15
+    program = f"held = bytearray({size}); held[::4096] = b'x' * len(held[::4096]); input()"
+
+    # when another process takes a fifteenth of its memory, and ends
+    other = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdin=subprocess.PIPE)
+    told = _all(await worker.until(lambda facts: _pressure(facts) > size), machine.PressureChanged)
+    other.kill()
+    await other.wait()
+
+    # then the log was told both times
+    crowded = told[-1].bytes
+    await worker.until(lambda facts: _pressure(facts) < crowded - size // 2)
+
+
+def _pressure(facts: list[Fact]) -> int:
+    told = _all(facts, machine.PressureChanged)
+    return told[-1].bytes if told else 0

@@ -1,4 +1,8 @@
-"""What is free on a node's devices: total − claims − reserved − pressure."""
+"""What is free on a node's devices: total − claims − what others use.
+
+Others use what the agent measured (pressure), and at least what is reserved for them: the measure of a processor's
+memory counts the operating system and the services beside the engines too, which the reserve stands for.
+"""
 
 from typing import NamedTuple
 
@@ -41,6 +45,6 @@ def rooms(node: NodeView, held: Held, engine: EngineName) -> list[Room]:
     for device in node.hardware.devices:
         if device.vendor in usable:
             index, total = device.index, device.memory
-            free = total - claims.get(index, 0) - reserved(device) - pressure.get(index, 0)
+            free = total - claims.get(index, 0) - max(reserved(device), pressure.get(index, 0))
             found.append(Room(index, device.vendor, total, max(free, 0)))
     return found

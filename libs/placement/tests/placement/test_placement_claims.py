@@ -91,12 +91,15 @@ def test_heads_divide_by_the_size(heads: int, kv_heads: int, vision: int, size: 
     assert expected is divides(weights, size)
 
 
-def test_what_is_free_is_less_by_claims_reserve_and_pressure():
+def test_what_is_free_is_less_by_the_claims_and_by_what_others_use_or_is_reserved_for_them():
     log = ImaginedLog()
     cpu = log.node("cpu", 10 * GIB, vendor="cpu")
     small = log.node("small", GIB, vendor="cpu")
     gpu = log.node("gpu", 10 * GIB, 10 * GIB)
+    crowded = log.node("crowded", 10 * GIB, vendor="cpu")
     log.add(machine(gpu), PressureChanged(device=1, bytes=3 * GIB))
+    log.add(machine(cpu), PressureChanged(device=0, bytes=GIB // 2))
+    log.add(machine(crowded), PressureChanged(device=0, bytes=4 * GIB))
     fleet = log.fleet
 
     def free(id: str) -> list[int]:
@@ -105,4 +108,5 @@ def test_what_is_free_is_less_by_claims_reserve_and_pressure():
 
     assert [9 * GIB] == free(cpu)
     assert [GIB - RESERVED_BYTES] == free(small)
+    assert [6 * GIB] == free(crowded)
     assert [10 * GIB, 7 * GIB] == free(gpu)

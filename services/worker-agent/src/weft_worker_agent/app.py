@@ -18,6 +18,7 @@ from weft_runtime.lifeline import lifeline_closed
 from weft_worker_agent.domain.steering import TERM_TO_KILL_S
 from weft_worker_agent.inbound.files import listening, metadata_route
 from weft_worker_agent.inbound.log_tails import LogTails
+from weft_worker_agent.inbound.pressure_loop import PressureWatch
 from weft_worker_agent.inbound.session import Sessions
 from weft_worker_agent.inbound.steering_loop import Steering, follow_keeper
 from weft_worker_agent.inbound.wake import Wake
@@ -58,6 +59,10 @@ class Agent:
         self._bounds = settings.load_bounds
         self._steering = Steering(self._own, self._hosts, time.monotonic, self._bounds)
         self._health = Health()
+        self._report = machine.report(settings.models or settings.state, settings.parts)
+        self._pressure: PressureWatch | None = None
+        if settings.parts == 1:  # what other workers of one machine use would be taken for pressure
+            self._pressure = PressureWatch(self._report.hardware, self._hosts, lambda: self._changed())
         self._lease: LeaseThread | None = None
         self._sessions: Sessions | None = None
         self._stop = asyncio.Event()
@@ -85,6 +90,7 @@ class Agent:
             "sessions": self._sessions.run(),
             "loads": self._hosts.watch_loads(self._bounds.still_s / 4),
             "pulse": self._beat(),
+            **({"pressure": self._pressure.run()} if self._pressure is not None else {}),
             "stop": self._stopped(),
         }
         tasks = [asyncio.create_task(work, name=name) for name, work in roots.items()]
@@ -120,7 +126,8 @@ class Agent:
             self._own,
             self._hosts,
             self._steering,
-            machine.report(settings.models or settings.state, settings.parts),
+            self._report,
+            self._pressure,
             self._health,
             self._show,
         )

@@ -75,6 +75,8 @@ class OwnPart:
     runs: Mapping[ReplicaId, RunRecord] = field(default_factory=dict[ReplicaId, RunRecord])
     questions: Mapping[InspectionId, Question] = field(default_factory=dict[InspectionId, Question])
     reported: machine.Reported | None = None
+    pressure: Mapping[int, int] = field(default_factory=dict[int, int])
+    """Bytes that others use of a device's memory, by device, as the log was told."""
     approved: Cause | None = None
     """Of what follows from this node's joining or approval, whichever came last."""
     removed: bool = False
@@ -99,7 +101,11 @@ def _one(part: OwnPart, commit: Recorded, fact: Fact) -> OwnPart:
         case node.Removed():
             return replace(part, removed=True)
         case machine.Reported():
-            return replace(part, reported=fact)
+            devices = {device.index for device in fact.hardware.devices}
+            pressure = {index: used for index, used in part.pressure.items() if index in devices}
+            return replace(part, reported=fact, pressure=pressure)
+        case machine.PressureChanged():
+            return replace(part, pressure={**part.pressure, fact.device: fact.bytes})
         case machine.FileFound() | machine.FileMissing():
             return replace(part, questions=_without(part.questions, fact.inspection))
         case inspection.Requested():

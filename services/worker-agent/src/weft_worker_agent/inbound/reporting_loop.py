@@ -13,14 +13,16 @@ from typing import Any
 from weft_contracts import subjects
 from weft_contracts.commit import Cause, Commit
 from weft_contracts.facts.fact import Fact
-from weft_contracts.facts.machine import FileFound, FileMissing, Reported
+from weft_contracts.facts.machine import FileFound, FileMissing, PressureChanged, Reported
 from weft_contracts.ids import CorrelationId, InspectionId, NodeId
 from weft_contracts.subjects import Aggregate
 from weft_eventlog import Conflict, LogFull, LogUnavailable, WorkerLog
 from weft_runtime.logs import get_logger
 
 from weft_worker_agent.domain.own_part import Question
+from weft_worker_agent.domain.pressure import tells
 from weft_worker_agent.domain.reports import missing_reports
+from weft_worker_agent.inbound.pressure_loop import PROCESSOR, PressureWatch
 from weft_worker_agent.inbound.steering_loop import Steering
 from weft_worker_agent.inbound.wake import Wake
 from weft_worker_agent.outbound.hosts import Hosts
@@ -40,7 +42,14 @@ class Reporting:
     """What one connection's loops append. A new connection takes a new one."""
 
     def __init__(
-        self, node: NodeId, log: WorkerLog, own: OwnLog, hosts: Hosts, steering: Steering, report: Reported
+        self,
+        node: NodeId,
+        log: WorkerLog,
+        own: OwnLog,
+        hosts: Hosts,
+        steering: Steering,
+        report: Reported,
+        pressure: PressureWatch | None,
     ) -> None:
         self._node = node
         self._log = log
@@ -48,6 +57,7 @@ class Reporting:
         self._hosts = hosts
         self._steering = steering
         self._report = report
+        self._pressure = pressure
         self._appending = asyncio.Lock()
         self.wake = Wake()
         self.inspect = Wake()
@@ -77,12 +87,21 @@ class Reporting:
         if not self._own.may_decide or self._own.part.removed:
             return
         part = self._own.part
-        if differs(self._report, part.reported):
+        if (fact := self._about_the_machine()) is not None:
             cause = part.approved or Cause(CorrelationId(f"report-{self._node}"))
-            yield self._guarded(subjects.machine(self._node), self._report, cause)
+            yield self._guarded(subjects.machine(self._node), fact, cause)
         shutdown = self._steering.grace_s is not None
         for report in missing_reports(part, self._hosts.view(), self._steering.tries, shutdown=shutdown):
             yield self._guarded(subjects.run(self._node, report.replica), report.fact, report.cause)
+
+    def _about_the_machine(self) -> Reported | PressureChanged | None:
+        part = self._own.part
+        if differs(self._report, part.reported):
+            return self._report
+        if self._pressure is None or (settled := self._pressure.now.settled) is None:
+            return None
+        told, total = part.pressure.get(PROCESSOR, 0), self._pressure.now.total
+        return PressureChanged(device=PROCESSOR, bytes=settled) if tells(settled, told, total) else None
 
     def _guarded(self, aggregate: Aggregate, fact: Fact, cause: Cause) -> Commit:
         return Commit(aggregate, (fact,), self._own.guard(aggregate), cause)

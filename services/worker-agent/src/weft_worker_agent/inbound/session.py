@@ -15,6 +15,7 @@ from weft_runtime.connection import connect
 from weft_runtime.health import Health
 from weft_runtime.logs import get_logger
 
+from weft_worker_agent.inbound.pressure_loop import PressureWatch
 from weft_worker_agent.inbound.reporting_loop import Reporting
 from weft_worker_agent.inbound.steering_loop import Steering
 from weft_worker_agent.outbound.credential import Credential
@@ -40,16 +41,18 @@ class Sessions:
         hosts: Hosts,
         steering: Steering,
         report: Reported,
+        pressure: PressureWatch | None,
         health: Health,
         shown: Callable[[Credential], None],
     ) -> None:
-        """`shown` is told every credential before it is used."""
+        """`shown` is told every credential before it is used. `pressure`: None where it can't be told."""
         self._identity = identity
         self._joining = joining
         self._own = own
         self._hosts = hosts
         self._steering = steering
         self._report = report
+        self._pressure = pressure
         self._health = health
         self._shown = shown
         self.reporting: Reporting | None = None
@@ -92,7 +95,8 @@ class Sessions:
         """Fold and report over one connection, until it is closed (None) or its credential is renewed."""
         log = WorkerLog(client, self._identity.node, traces.appending if traces.on() else None)
         log.position = self._own.position
-        reporting = Reporting(self._identity.node, log, self._own, self._hosts, self._steering, self._report)
+        node = self._identity.node
+        reporting = Reporting(node, log, self._own, self._hosts, self._steering, self._report, self._pressure)
         self.reporting = reporting
         self._steering.on_turn = reporting.wake.ring
 

@@ -81,6 +81,10 @@ class Hosts:
         """The last load of each living host that told one."""
         return tuple(e.load for e in self._entries.values() if e.load is not None and e.host.lives)
 
+    def pids(self) -> list[int]:
+        """Of the processes of all living hosts."""
+        return [e.pid for e in self._entries.values() if e.pid is not None and e.host.lives]
+
     def offer(self, replica: str, name: str) -> Offer | None:
         """The metadata file that a living run of a replica registered under a name."""
         for entry in self._entries.values():

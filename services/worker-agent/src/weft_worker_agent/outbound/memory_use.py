@@ -1,0 +1,37 @@
+"""How much of this machine's memory others than its engine hosts hold."""
+
+import contextlib
+from collections.abc import Iterable
+from pathlib import Path
+
+import psutil
+
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def used_by_others(hosts: Iterable[int]) -> int:
+    """Bytes that can't be had back without ending something, less what these processes hold for themselves.
+
+    Pages that only mirror a file count for nobody: the system takes them back when memory is short.
+    Costs about 0.1 ms, and as much again for every four hosts.
+    """
+    return max(_used() - sum(_held(pid) for pid in hosts), 0)
+
+
+def _used() -> int:
+    """Of the machine; of the control group where that has the lower limit."""
+    memory = psutil.virtual_memory()
+    with contextlib.suppress(OSError, ValueError):
+        if int((_CGROUP / "memory.max").read_text()) < memory.total:
+            lines = (line.split() for line in (_CGROUP / "memory.stat").read_text().splitlines())
+            stat = {name: int(value) for name, value in lines}
+            return int((_CGROUP / "memory.current").read_text()) - stat["inactive_file"] - stat["active_file"]
+    return int(memory.total - memory.available)
+
+
+def _held(pid: int) -> int:
+    try:
+        info = psutil.Process(pid).memory_info()
+    except psutil.Error:
+        return 0
+    return int(info.rss - getattr(info, "shared", 0))
