@@ -90,4 +90,4 @@ def test_a_deploy_is_one_trace_through_every_service_that_had_a_part_in_it(trace
     while walked[-1].parent_id in by_id:
         walked.append(by_id[walked[-1].parent_id])
     names = [(span.service, span.name) for span in reversed(walked)]
-    assert way == [each for each in names if each in way]
+    assert way == list(dict.fromkeys(each for each in names if each in way))  # the reconciler may decide twice
