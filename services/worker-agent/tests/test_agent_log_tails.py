@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from starlette.applications import Starlette
 from weft_runtime import web
 from weft_runtime.health import Health
+from weft_testing.served import served
 from weft_worker_agent.inbound.log_tails import FOLLOWERS, LogTails
 from weft_worker_agent.outbound import host_log
 from weft_worker_agent.outbound.host_log import HostLog, NoLog
@@ -37,14 +38,8 @@ async def node(folder: Path) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a real server that serves these logs."""
     tails = LogTails(folder, quiet_s=0.2, longest_s=20.0)
     server = web.server(web.app(Health(), [tails.route]), "127.0.0.1", 0)
-    serving = asyncio.create_task(server.serve())
-    while not server.started:
-        await asyncio.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=10.0) as client:
+    async with served(server) as client:
         yield client
-    server.should_exit = server.force_exit = True
-    await serving
 
 
 async def test_a_tail_has_as_many_lines_as_were_asked_for(node: httpx.AsyncClient) -> None:

@@ -1,6 +1,5 @@
 """`GET /` and the page's files over a real socket: forms, tags, policy, who is refused."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 
@@ -10,6 +9,7 @@ import uvicorn
 from weft_gateway.inbound.http.application import application
 from weft_gateway.inbound.page.routes import Page
 from weft_runtime.web import QuietServer
+from weft_testing.served import served
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 WHOLE_PAGE = 100_000
@@ -21,14 +21,8 @@ async def gateway() -> AsyncIterator[httpx.AsyncClient]:
     """A client of a gateway that has not folded its log."""
     app = application([Page().router], [], anonymous=False, max_body=1 << 20, instance="gw", ready=lambda: False)
     server = QuietServer(uvicorn.Config(app, ws="none", lifespan="off", log_config=None, host="127.0.0.1", port=0))
-    serving = asyncio.create_task(server.serve())
-    while not server.started:
-        await asyncio.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=10.0) as client:
+    async with served(server) as client:
         yield client
-    server.should_exit = server.force_exit = True
-    await serving
 
 
 async def test_a_browser_gets_the_page_and_a_program_the_index(gateway: httpx.AsyncClient) -> None:

@@ -18,6 +18,7 @@ from weft_gateway.inbound.http.application import application
 from weft_gateway.projections.directory import Directory
 from weft_runtime.web import QuietServer
 from weft_testing import HandLog
+from weft_testing.served import served
 
 NODE = NodeId("n-aaaaaaaaaaaaaaaa")
 MODEL = ModelId("m-aaaaaaaaaaaaaaaa")
@@ -95,14 +96,8 @@ async def front(far: Node) -> AsyncIterator[tuple[httpx.AsyncClient, logs.Replic
     route = logs.ReplicaLogs(given(far.port))
     app = application([route.router], [], anonymous=False, max_body=1 << 20, instance="gw", ready=lambda: True)
     server = QuietServer(uvicorn.Config(app, ws="none", lifespan="off", log_config=None, host="127.0.0.1", port=0))
-    serving = asyncio.create_task(server.serve())
-    while not server.started:
-        await asyncio.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=10.0) as client:
+    async with served(server) as client:
         yield client, route
-    server.should_exit = server.force_exit = True
-    await serving
 
 
 Front = tuple[httpx.AsyncClient, logs.ReplicaLogs]
