@@ -7,7 +7,7 @@ from typing import Any
 
 import openai
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 from weft_testing.story import MeshUnderTest
 
 MODEL = "tiny"
@@ -111,9 +111,12 @@ def test_two_choices_are_drawn_apart_and_counted_together(client: openai.OpenAI)
 @pytest.mark.sabotage("free-form")
 def test_an_answer_fits_its_json_schema(client: openai.OpenAI) -> None:
     for seed in (1, 2):
-        parsed: Any = client.chat.completions.parse(
-            model=MODEL, messages=FRANCE, response_format=Place, seed=seed, temperature=1, max_tokens=200
-        )
+        try:
+            parsed: Any = client.chat.completions.parse(
+                model=MODEL, messages=FRANCE, response_format=Place, seed=seed, temperature=1, max_tokens=200
+            )
+        except ValidationError as error:
+            pytest.fail(f"what the client got doesn't fit: {error}")
         assert isinstance(parsed.choices[0].message.parsed, Place)
 
 
