@@ -74,6 +74,8 @@ class FrontDoor(HttpToolsProtocol):
             self._active.lost()
             self._active = None
         super().connection_lost(exc)
+        # a circle otherwise, which a gateway's collector looks for seldom
+        self.cycle = None  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def front_door(handler: Handler) -> type[asyncio.Protocol]:

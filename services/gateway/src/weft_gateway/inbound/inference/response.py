@@ -46,11 +46,13 @@ class Response:
                 self._sink.write(data)
             else:
                 self._sink.end(data + self._envelope.ending(self._usage()))
+                self._let_go()
             return
         self._parts[running.index] = running.choice.whole("".join(running.texts), running.scores, finish)
         if not self._left:
             body = self._envelope.body(self._parts, self._usage())
             self._sink.answer(200, "application/json", body, running.headers())
+            self._let_go()
 
     def refuse(self, running: "Running", refused: Refused) -> None:
         """One choice can't be had: so none is, and the client is told why."""
@@ -73,6 +75,12 @@ class Response:
         for running in self.choices:
             if running is not but:
                 running.give_up(outcome)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Choices and response know each other. Unless one forgets, a prompt of megabytes stays until the collector
+        looks for such circles, and a gateway makes it look seldom."""
+        self.choices = []
 
     def _usage(self) -> Usage:
         """A prompt counts once however many choices it has; all output counts."""
