@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from weft_engine.json_grammar import grammar_of
+from weft_engine.json_literals import one_of
 from weft_engine.json_numbers import integer_between, number_between
+from weft_engine.json_parts import CODE
 from weft_engine.json_schema import SchemaRefused
 
 
@@ -36,6 +38,12 @@ def test_a_bounded_number_stays_between_its_bounds(a: int, b: int, hundredths: i
     assert (low <= hundredths / 100 <= high) == (found is not None)
 
 
+@given(st.integers(0, 0xFFFF) | st.integers(0xD700, 0xE0FF))
+def test_an_escaped_letter_is_never_half_a_letter(code: int) -> None:
+    found = as_pattern(CODE).fullmatch(f"{code:04x}")
+    assert (not 0xD800 <= code <= 0xDFFF) == (found is not None)
+
+
 def test_declared_properties_come_in_their_order_and_required_ones_always() -> None:
     grammar = written({"type": "object", "properties": {"a": {"type": "null"}, "b": {"const": 1}}, "required": ["b"]})
     rules = dict(line.split(" ::= ", 1) for line in grammar.splitlines())
@@ -57,6 +65,7 @@ REFUSED: list[tuple[Any, str]] = [
     ({"anyOf": [{"$ref": "#"}, {"type": "null"}]}, "leads back to itself"),
     ({"$ref": "#/$defs/none"}, "leads nowhere"),
     ({"$ref": "https://example.org/x"}, "leads out of the schema"),
+    ({"oneOf": [{"const": i} for i in range(300)]}, "'oneOf' of 300 branches"),
     ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, "one value could fit"),
     ({"allOf": [{}, {}]}, "one schema only"),
     ({"enum": []}, "not empty"),
@@ -64,6 +73,9 @@ REFUSED: list[tuple[Any, str]] = [
     ({"type": "integer", "minimum": 5, "maximum": 4}, "leaves no number"),
     ({"type": "object", "required": ["a"]}, "which no property declares"),
     ({"anyOf": [{}], "properties": {}}, "'anyOf' beside 'properties'"),
+    ({"type": "object", "properties": {"a": {}}, "required": [["a"]]}, "requires \"['a']\", which no property"),
+    ({"type": "string", "format": ["date"]}, "format \"['date']\""),
+    ({"anyOf": [{"$ref": f"#/anyOf/{'1' * 5000}"}, {"type": "null"}]}, "leads nowhere"),
 ]
 
 
@@ -78,6 +90,76 @@ def test_a_schema_nested_without_end_is_refused() -> None:
         grammar_of('{"items":' * 500 + "{}" + "}" * 500, or_text=False)
     with pytest.raises(SchemaRefused, match="is no JSON"):
         grammar_of("{", or_text=False)
+    links: dict[str, Any] = {f"d{i}": {"items": {"$ref": f"#/$defs/d{i + 1}"}} for i in range(300)}
+    with pytest.raises(SchemaRefused, match="nested too deeply"):
+        written({"$ref": "#/$defs/d0", "$defs": links | {"d300": {}}})
+
+
+@given(st.lists(st.text("ab€", max_size=5), min_size=1), st.text("ab€", max_size=5))
+def test_a_tree_of_literals_fits_exactly_its_texts(texts: list[str], other: str) -> None:
+    pattern = as_pattern(one_of(texts))
+    for text in (*texts, other):
+        assert (text in texts) == (pattern.fullmatch(text) is not None)
+
+
+def nested_unions(width: int, depth: int) -> Any:
+    """Arrays in arrays, each with several ways to be read."""
+    inner: dict[str, Any] = {f"s{depth}": {"type": "null"}}
+    for level in range(depth):
+        ways = [{"type": "array", "minItems": n, "items": {"$ref": f"#/$defs/s{level + 1}"}} for n in range(1, width)]
+        inner[f"s{level}"] = {"anyOf": ways}
+    return {"$ref": "#/$defs/s0", "$defs": inner}
+
+
+def doubled(depth: int) -> Any:
+    """Unions of unions: each way leads to the next by two ways."""
+    inner: dict[str, Any] = {f"s{depth}": {"type": "null"}}
+    for level in range(depth):
+        again = {"$ref": f"#/$defs/s{level + 1}"}
+        inner[f"s{level}"] = {"anyOf": [again, {"anyOf": [again, {"type": "boolean"}]}]}
+    return {"$ref": "#/$defs/s0", "$defs": inner}
+
+
+def tree(**inner: Any) -> Any:
+    """Nodes of two kinds that lead to further nodes. `inner`: what each has before its kind."""
+    kinds = [
+        {
+            "properties": inner | {"kind": {"const": kind}, "next": {"$ref": "#/$defs/node"}},
+            "required": [*inner, "kind"],
+        }
+        for kind in ("a", "b")
+    ]
+    return {"$ref": "#/$defs/node", "$defs": {"node": {"anyOf": kinds}}}
+
+
+BRANCHING: list[Any] = [
+    nested_unions(11, 4),
+    doubled(12),
+    tree(first={"$ref": "#/$defs/node"}),
+    {"items": {"anyOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}, "minItems": 3}]}},
+    {"type": "object", "properties": {f"p{i}": {"type": "null"} for i in range(600)}},
+]
+
+
+@pytest.mark.parametrize("schema", BRANCHING)
+def test_a_schema_whose_readings_multiply_is_refused(schema: Any) -> None:
+    with pytest.raises(SchemaRefused, match="branches that begin alike"):
+        written(schema)
+
+
+TOLD_APART: list[Any] = [
+    nested_unions(5, 4),
+    tree(),
+    tree(name={"type": "string"}),
+    {"anyOf": [{"type": "null"}, {"items": {"$ref": "#"}}, {"properties": {"left": {"$ref": "#"}}}]},
+    {"enum": [f"value {i}" for i in range(2000)]},
+    {"properties": {f"p{i}": {"type": "null"} for i in range(900)}, "required": [f"p{i}" for i in range(900)]},
+]
+
+
+@pytest.mark.parametrize("schema", TOLD_APART)
+def test_branches_that_can_be_told_apart_may_lead_to_themselves(schema: Any) -> None:
+    assert "root ::= " in written(schema)
 
 
 values = st.recursive(

@@ -8,33 +8,40 @@ Source of the keywords: JSON Schema 2020-12. Source of the grammar's form: llama
 """
 
 import json
+from functools import lru_cache
 from typing import Any, Final
 
+from weft_engine.json_literals import one_of, quoted
 from weft_engine.json_numbers import integer_between, number_between
 from weft_engine.json_parts import FORMATS, NEEDS, PARTS, TEXT
+from weft_engine.json_readings import check_readings
 from weft_engine.json_schema import (
     ANNOTATIONS,
     COMPOUND,
     KNOWN,
     LITERAL,
-    TELLING,
     Schema,
     SchemaRefused,
-    differ,
     fits_type,
+    is_whole,
+    kinds_of,
     list_of,
     object_of,
+    resolved,
     types_of,
 )
+from weft_engine.json_unions import are_apart
 
 MAX_SCHEMA_CHARS: Final = 64 * 1024
-MAX_DEPTH: Final = 48
+MAX_DEPTH: Final = 96
+"""Schemas in schemas, references followed."""
 MAX_REPEATS: Final = 1000
 """of characters or items: each costs the grammar a rule"""
 MAX_TOTAL_REPEATS: Final = 8000
 MAX_RULES: Final = 4000
 
 
+@lru_cache(maxsize=8)
 def grammar_of(schema_text: str, *, or_text: bool) -> str:
     """The grammar of a schema given as JSON; `or_text`: or of text that begins with no brace or space.
 
@@ -48,6 +55,7 @@ def grammar_of(schema_text: str, *, or_text: bool) -> str:
         raise SchemaRefused("the JSON schema is no JSON") from None
     grammar = _Grammar(schema)
     start = grammar.rule_of(schema, "#", ())
+    check_readings(schema)
     if or_text:
         grammar.add("text", TEXT)
         start = f'{start} | text | ""'
@@ -64,6 +72,7 @@ class _Grammar:
         self._refs: dict[str, str] = {}
         self._repeats = 0
         self._count = 0
+        self._depth = 0
 
     def written(self) -> str:
         return "".join(f"{name} ::= {body}\n" for name, body in self._rules.items())
@@ -88,8 +97,14 @@ class _Grammar:
 
     def rule_of(self, schema: Any, at: str, aliases: tuple[str, ...]) -> str:
         """The rule of one schema. `aliases`: the references that led here without a value between them."""
-        if at.count("/") > 2 * MAX_DEPTH:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
             raise SchemaRefused(f"the JSON schema is nested too deeply at {at[:80]}")
+        rule = self._rule(schema, at, aliases)
+        self._depth -= 1
+        return rule
+
+    def _rule(self, schema: Any, at: str, aliases: tuple[str, ...]) -> str:
         if schema is True or schema == {}:
             return self.part("value")
         known = object_of(schema)
@@ -100,7 +115,7 @@ class _Grammar:
                 raise SchemaRefused(f"the JSON schema's keyword {keyword[:40]!r} at {at} is not supported")
         compound = [keyword for keyword in COMPOUND if keyword in known]
         if not compound:
-            return self._typed(known, at, aliases)
+            return self._typed(known, at)
         beside = [k for k in known if k in KNOWN and k != compound[0] and not (k == "type" and compound[0] in LITERAL)]
         if beside:
             raise SchemaRefused(
@@ -119,13 +134,13 @@ class _Grammar:
             raise SchemaRefused(f"the JSON schema's {keyword!r} at {at} must be a list that is not empty")
         if keyword == "allOf" and len(branches) > 1:
             raise SchemaRefused(f"the JSON schema's 'allOf' at {at} is supported with one schema only")
-        if keyword == "oneOf" and not self._apart(branches):
+        if keyword == "oneOf" and not are_apart(self._whole, branches):
             raise SchemaRefused(f"the JSON schema's 'oneOf' at {at} has branches that one value could fit; use 'anyOf'")
         rules = [self.rule_of(branch, f"{at}/{keyword}/{i}", aliases) for i, branch in enumerate(branches)]
         return rules[0] if len(rules) == 1 else self.fresh(" | ".join(rules))
 
     def _reference(self, pointer: Any, at: str, aliases: tuple[str, ...]) -> str:
-        target = self._resolved(pointer, at)
+        target = resolved(self._whole, pointer, at)
         if pointer in aliases:
             raise SchemaRefused(f"the JSON schema's reference {pointer[:60]!r} at {at} leads back to itself")
         known = self._refs.get(pointer)
@@ -136,21 +151,6 @@ class _Grammar:
         self.add(name, self.rule_of(target, pointer, (*aliases, pointer)))
         return name
 
-    def _resolved(self, pointer: Any, at: str) -> Any:
-        if not isinstance(pointer, str) or not (pointer == "#" or pointer.startswith("#/")):
-            raise SchemaRefused(f"the JSON schema's reference at {at} leads out of the schema; only '#/…' is followed")
-        found = self._whole
-        for step in pointer.split("/")[1:]:
-            step = step.replace("~1", "/").replace("~0", "~")
-            fields, items = object_of(found), list_of(found)
-            if fields is not None and step in fields:
-                found = fields[step]
-            elif items is not None and step.isdecimal() and int(step) < len(items):
-                found = items[int(step)]
-            else:
-                raise SchemaRefused(f"the JSON schema's reference {pointer[:60]!r} at {at} leads nowhere")
-        return found
-
     def _literals(self, values: Any, schema: Schema, at: str) -> str:
         listed = list_of(values)
         if not listed:
@@ -159,15 +159,10 @@ class _Grammar:
         fitting = [v for v in listed if types is None or any(fits_type(v, t) for t in types)]
         if not fitting:
             raise SchemaRefused(f"the JSON schema's 'enum' at {at} has no value of its type")
-        return self.fresh(" | ".join(_quoted(json.dumps(v, ensure_ascii=False)) for v in fitting))
+        return self.fresh(one_of([json.dumps(v, ensure_ascii=False) for v in fitting]))
 
-    def _typed(self, schema: Schema, at: str, aliases: tuple[str, ...]) -> str:
-        types = types_of(schema, at)
-        if types is None:
-            told = [type for type, keywords in TELLING if any(k in schema for k in keywords)]
-            if len(told) > 1:
-                raise SchemaRefused(f"the JSON schema at {at} has keywords of several types; give its 'type'")
-            types = told or None
+    def _typed(self, schema: Schema, at: str) -> str:
+        types = kinds_of(schema, at)
         if types is None:
             return self.part("value")
         rules = [self._of_type(type, schema, at) for type in types]
@@ -191,17 +186,18 @@ class _Grammar:
         if declared is None or required is None:
             raise SchemaRefused(f"the JSON schema at {at} needs 'properties' as an object and 'required' as a list")
         for name in required:
-            if name not in declared:
+            if not isinstance(name, str) or name not in declared:
                 raise SchemaRefused(f"the JSON schema at {at} requires {str(name)[:40]!r}, which no property declares")
         if not declared:
             return self._map(schema.get("additionalProperties", True), at)
         self.part("comma")
         self.part("colon")
+        always = set(required)
         after = first = '""'
         for i, (name, value) in reversed(list(enumerate(declared.items()))):
             rule = self.rule_of(value, f"{at}/properties/{name}", ())
-            pair = f"{_quoted(json.dumps(name, ensure_ascii=False))} colon {rule}"
-            must = name in required
+            pair = f"{quoted(json.dumps(name, ensure_ascii=False))} colon {rule}"
+            must = name in always
             first = f"{pair} {after}" if must else f"({pair} {after} | {first})"
             rest = f"comma {pair} {after}" if must else f"(comma {pair})? {after}"
             after = self.fresh(rest) if i else '""'
@@ -240,7 +236,7 @@ class _Grammar:
         least, most = self._bounds(schema, "minLength", "maxLength", at)
         form = schema.get("format")
         if form is not None:
-            if form not in FORMATS or least or most is not None:
+            if not isinstance(form, str) or form not in FORMATS or least or most is not None:
                 have = ", ".join(FORMATS)
                 raise SchemaRefused(
                     f"the JSON schema's format {str(form)[:40]!r} at {at} is not supported; there is {have}, "
@@ -265,7 +261,7 @@ class _Grammar:
             if (
                 isinstance(bound, bool)
                 or not isinstance(bound, int | float)
-                or bound != int(bound)
+                or not is_whole(bound)
                 or abs(bound) > 1e15
             ):
                 raise SchemaRefused(f"the JSON schema's bound {str(bound)[:40]} at {at} must be a whole number")
@@ -294,28 +290,3 @@ class _Grammar:
         if most is not None and least > most:
             raise SchemaRefused(f"the JSON schema's {low!r} at {at} is above its {high!r}")
         return least, most
-
-    def _apart(self, branches: list[Any]) -> bool:
-        """Whether no value fits two branches: other types, or a required property with other constants."""
-        seen = [self._marks(branch) for branch in branches]
-        return all(differ(a, b) for i, a in enumerate(seen) for b in seen[i + 1 :])
-
-    def _marks(self, branch: Any) -> Schema:
-        """A branch behind its references."""
-        for _ in range(8):
-            known = object_of(branch)
-            if known is None or not isinstance(known.get("$ref"), str):
-                break
-            branch = self._resolved(known["$ref"], "#")
-        return object_of(branch) or {}
-
-
-def _quoted(text: str) -> str:
-    """A text as a grammar's literal."""
-    made = "".join(
-        {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(
-            c, c if c.isprintable() else f"\\U{ord(c):08X}"
-        )
-        for c in text
-    )
-    return f'"{made}"'

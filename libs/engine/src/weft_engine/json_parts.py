@@ -6,6 +6,8 @@ from weft_engine.json_numbers import NUMBER
 
 _DATE: Final = '[0-9]{4} "-" ("0" [1-9] | "1" [0-2]) "-" ("0" [1-9] | "1" [0-9] | "2" [0-8])'
 _TIME: Final = '("0" [0-9] | "1" [0-9] | "2" [0-3]) ":" [0-5] [0-9] ":" [0-5] [0-9] ("." [0-9]{1,6})? "Z"'
+CODE: Final = "([0-9a-cefA-CEF] [0-9a-fA-F]{3} | [dD] [0-7] [0-9a-fA-F]{2})"
+"""Behind `\\u`. Without the halves of a surrogate pair: one alone is no text."""
 _BYTE: Final = '("25" [0-5] | "2" [0-4] [0-9] | "1" [0-9]{2} | [1-9] [0-9] | [0-9])'
 FORMATS: Final = {
     "date": _DATE,
@@ -17,7 +19,7 @@ FORMATS: Final = {
 """Days beyond the 28th are left out: a grammar can't count the days of months."""
 
 PARTS: Final = {
-    "char": '[^"\\\\\\x00-\\x1F\\x7F] | "\\\\" (["\\\\/bfnrt] | "u" [0-9a-fA-F]{4})',
+    "char": f'[^"\\\\\\x00-\\x1F\\x7F] | "\\\\" (["\\\\/bfnrt] | "u" {CODE})',
     "string": '"\\"" char* "\\""',
     "integer": '"-"? ("0" | [1-9] [0-9]{0,15})',
     "number": NUMBER,

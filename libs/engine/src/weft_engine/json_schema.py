@@ -1,5 +1,6 @@
-"""What JSON schemas say: keywords, types, and whether two schemas share a value."""
+"""What JSON schemas say: keywords, types, references, constants."""
 
+import math
 from typing import Any, Final, cast
 
 Schema = dict[str, Any]
@@ -48,7 +49,9 @@ KNOWN: Final = frozenset(
         "exclusiveMaximum",
     ]
 )
-COMPOUND: Final = ("enum", "const", "anyOf", "oneOf", "allOf", "$ref")
+LITERAL: Final = ("enum", "const")
+UNIONS: Final = ("anyOf", "oneOf", "allOf")
+COMPOUND: Final = (*LITERAL, *UNIONS, "$ref")
 TYPES: Final = ("object", "array", "string", "integer", "number", "boolean", "null")
 TELLING: Final = (
     ("object", ("properties", "required", "additionalProperties")),
@@ -57,7 +60,8 @@ TELLING: Final = (
     ("number", ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")),
 )
 """Keywords that tell a type where none is given."""
-LITERAL: Final = ("enum", "const")
+MAX_STEP: Final = 6
+"""Digits of a place in a list that a reference names."""
 
 
 class SchemaRefused(Exception):
@@ -87,6 +91,34 @@ def types_of(schema: Schema, at: str) -> list[str] | None:
     return types
 
 
+def kinds_of(schema: Schema, at: str) -> list[str] | None:
+    """The types of a schema without references and branches, given or told by its keywords; None: any."""
+    types = types_of(schema, at)
+    if types is not None:
+        return types
+    told = [type for type, keywords in TELLING if any(k in schema for k in keywords)]
+    if len(told) > 1:
+        raise SchemaRefused(f"the JSON schema at {at} has keywords of several types; give its 'type'")
+    return told or None
+
+
+def resolved(whole: Any, pointer: Any, at: str) -> Any:
+    """The schema that a reference in `whole` leads to. Raises SchemaRefused."""
+    if not isinstance(pointer, str) or not (pointer == "#" or pointer.startswith("#/")):
+        raise SchemaRefused(f"the JSON schema's reference at {at} leads out of the schema; only '#/…' is followed")
+    found = whole
+    for step in pointer.split("/")[1:]:
+        step = step.replace("~1", "/").replace("~0", "~")
+        fields, items = object_of(found), list_of(found)
+        if fields is not None and step in fields:
+            found = fields[step]
+        elif items is not None and step.isdecimal() and len(step) <= MAX_STEP and int(step) < len(items):
+            found = items[int(step)]
+        else:
+            raise SchemaRefused(f"the JSON schema's reference {pointer[:60]!r} at {at} leads nowhere")
+    return found
+
+
 def fits_type(value: Any, type: str) -> bool:
     match type:
         case "object":
@@ -100,28 +132,16 @@ def fits_type(value: Any, type: str) -> bool:
         case "null":
             return value is None
         case "integer":
-            return not isinstance(value, bool) and isinstance(value, int | float) and value == int(value)
+            return not isinstance(value, bool) and isinstance(value, int | float) and is_whole(value)
         case _:
             return not isinstance(value, bool) and isinstance(value, int | float)
 
 
-def differ(a: Schema, b: Schema) -> bool:
-    one, other = a.get("type"), b.get("type")
-    if isinstance(one, str) and isinstance(other, str) and one != other:
-        return {one, other} != {"integer", "number"}
-    if one != "object" or other != "object":
-        return False
-    ours, theirs = object_of(a.get("properties")) or {}, object_of(b.get("properties")) or {}
-    names = [name for name in ours if name in theirs]
-    for name in names:
-        if not all(name in (list_of(schema.get("required")) or []) for schema in (a, b)):
-            continue
-        left, right = _constants(ours.get(name)), _constants(theirs.get(name))
-        if left and right and not any(value in right for value in left):
-            return True
-    return False
+def is_whole(value: float) -> bool:
+    return math.isfinite(value) and value == int(value)
 
 
-def _constants(schema: Any) -> list[Any]:
+def constants_of(schema: Any) -> list[Any]:
+    """The only values that fit; empty where there are others."""
     known = object_of(schema) or {}
     return [known["const"]] if "const" in known else list_of(known.get("enum")) or []
