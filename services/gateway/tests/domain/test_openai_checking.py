@@ -25,6 +25,19 @@ def text(**fields: Any) -> bytes:
     return json.dumps({"model": "m", "prompt": "once"} | fields).encode()
 
 
+def format_of(schema: Any) -> Any:
+    return {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+
+
+def tool_of(parameters: Any) -> Any:
+    return {"type": "function", "function": {"name": "f", "parameters": parameters}}
+
+
+def deep(body: bytes, levels: int) -> bytes:
+    """The body with so many objects in one another where it holds `{"z": 0}`."""
+    return body.replace(b'{"z": 0}', b'{"z":' * levels + b"0" + b"}" * levels)
+
+
 def test_every_field_reaches_the_engine() -> None:
     asked = check_chat(
         chat(
@@ -110,6 +123,13 @@ def test_an_assistants_own_answer_may_be_sent_back() -> None:
         (chat(response_format={"type": "xml"}), "response_format.type", "json_object or json_schema"),
         (chat(response_format={"type": "json_schema"}), "response_format.json_schema", "is missing"),
         (chat(logit_bias={"a": 1}), "logit_bias", "a token id is expected"),
+        (chat(logit_bias={"9" * 5000: 1}), "logit_bias", "a token id is expected"),
+        (chat(temperature=0).replace(b"0}", b"1e400}"), "temperature", "`temperature` does not fit: number out of"),
+        (chat(response_format={"type": "text", "json_schema": {"name": "x"}}), "response_format.json_schema", "only"),
+        (chat(response_format=format_of({"title": "x" * 70_000})), "response_format", "at most 65536 are taken"),
+        (chat(tools=[tool_of({"title": "x" * 70_000})]), "tools", "at most 65536 are taken"),
+        *[(deep(chat(response_format=format_of({"z": 0})), by), None, "nested too deeply") for by in (5000, 100_000)],
+        *[(deep(chat(tools=[tool_of({"z": 0})]), by), None, "nested too deeply") for by in (700, 5000)],
         (chat(stream_options={"include_usage": True}), "stream_options", "together with `stream: true`"),
         (chat(temprature=1), "temprature", "`temprature` is not a field that is known here; leave it out."),
     ],

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from weft_gateway.domain.asked import Asked
-from weft_gateway.domain.openai.decoding import decode
+from weft_gateway.domain.openai.decoding import decode, too_deep
 from weft_gateway.domain.openai.fields import Common, Neutral, refuse_unless_neutral, unsupported
 from weft_gateway.domain.openai.messages import Turn, messages_of
 from weft_gateway.domain.openai.ranges import asked_of, out_of_range, token_budget
@@ -65,7 +65,13 @@ _decoder = msgspec.json.Decoder(ChatBody)
 
 def check_chat(body: bytes) -> Asked:
     """The request in a body. Raises Refused."""
-    found = decode(_decoder, body)
+    try:
+        return _checked(decode(_decoder, body))
+    except RecursionError:  # of a schema that decoding just managed
+        raise too_deep() from None
+
+
+def _checked(found: ChatBody) -> Asked:
     refuse_unless_neutral(found, _REFUSED)
     messages = messages_of(found.messages)
     tools = tools_of(found.tools, found.tool_choice)

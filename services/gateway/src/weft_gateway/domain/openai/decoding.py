@@ -33,6 +33,13 @@ def decode(decoder: "msgspec.json.Decoder[B]", body: bytes) -> B:
         if not body:
             raise Refused(400, "The body is empty; a JSON object is expected.", code="malformed_json") from None
         raise Refused(400, f"The body is not JSON: {error}.", code="malformed_json") from None
+    except RecursionError:
+        raise too_deep() from None
+
+
+def too_deep() -> Refused:
+    """The refusal of values in values in values."""
+    return Refused(400, "The body is nested too deeply; JSON here has some hundred levels.", code="malformed_json")
 
 
 def _misfit(text: str) -> Refused:
@@ -50,7 +57,8 @@ def _misfit(text: str) -> Refused:
         got, want = _word(found["got"]), _word(found["want"])
         where = f"`{path}`" if path else "The body"
         return Refused(400, f"{where} is {got}; it must be {want}.", param=path or None, code="wrong_type")
-    return Refused(400, f"The body does not fit: {text}.", param=path or None)
+    where, what = f"`{path}`" if path else "The body", _AT.sub("", text)
+    return Refused(400, f"{where} does not fit: {what[:1].lower()}{what[1:]}.", param=path or None)
 
 
 def _join(path: str, field: str) -> str:

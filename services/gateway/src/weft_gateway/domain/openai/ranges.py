@@ -9,6 +9,7 @@ from weft_gateway.domain.refused import Refused
 MAX_STOPS = 16
 MAX_STOP_CHARS = 256
 MAX_BIASES = 1024
+MAX_ID_DIGITS = 10
 _HUGE = 2**31 - 1
 _RANGES: tuple[tuple[str, float, float, str], ...] = (
     ("temperature", 0.0, 2.0, "from 0 to 2"),
@@ -90,7 +91,7 @@ def _bias(value: dict[str, float] | None) -> tuple[tuple[int, float], ...]:
         )
     found: list[tuple[int, float]] = []
     for id, bias in value.items():
-        if not (id.isascii() and id.isdecimal() and int(id) < 2**32):
+        if not (id.isascii() and id.isdecimal() and len(id) <= MAX_ID_DIGITS and int(id) < 2**32):
             raise Refused(400, f"`logit_bias` names {id[:40]!r}; a token id is expected.", param="logit_bias")
         if not -100 <= bias <= 100:
             raise out_of_range("logit_bias", bias, "from -100 to 100")

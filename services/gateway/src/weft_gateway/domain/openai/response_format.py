@@ -7,9 +7,12 @@ import msgspec
 from weft_gateway.domain.asked import Constraint
 from weft_gateway.domain.refused import Refused
 
+MAX_SCHEMA_BYTES = 64 * 1024
+"""As engines take it: a schema becomes a grammar of some times its size."""
+
 
 class JsonSchema(msgspec.Struct, forbid_unknown_fields=True):
-    """A schema and its name. `strict` needs no heed: every complete answer fits."""
+    """A schema. `strict` needs no heed: every complete answer fits. Name and description are taken without effect."""
 
     name: str
     description: str | None = None
@@ -24,6 +27,12 @@ class ResponseFormat(msgspec.Struct, forbid_unknown_fields=True):
 
 def constraint_of(format: ResponseFormat | None) -> Constraint | None:
     """None for text. Raises Refused."""
+    if format is not None and format.json_schema is not None and format.type != "json_schema":
+        raise Refused(
+            400,
+            "`response_format.json_schema` is only taken with the type json_schema.",
+            param="response_format.json_schema",
+        )
     if format is None or format.type == "text":
         return None
     if format.type == "json_object":
@@ -38,4 +47,13 @@ def constraint_of(format: ResponseFormat | None) -> Constraint | None:
         at = "response_format.json_schema"
         raise Refused(400, f"`{at}` is missing.", param=at, code="missing_field")
     schema = format.json_schema.schema
-    return Constraint(msgspec.json.encode({"type": "object"} if schema is None else schema).decode())
+    return Constraint(schema_text("response_format", {"type": "object"} if schema is None else schema))
+
+
+def schema_text(field: str, schema: dict[str, Any]) -> str:
+    """A field's schema as an engine takes it. Raises Refused."""
+    text = msgspec.json.encode(schema)
+    if len(text) > MAX_SCHEMA_BYTES:
+        what = f"`{field}` has a JSON schema of {len(text)} bytes; at most {MAX_SCHEMA_BYTES} are taken."
+        raise Refused(400, what, param=field, code="out_of_range")
+    return text.decode()

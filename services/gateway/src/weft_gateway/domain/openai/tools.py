@@ -10,6 +10,7 @@ import msgspec
 
 from weft_gateway.domain.asked import Constraint, Message
 from weft_gateway.domain.openai.fields import unsupported
+from weft_gateway.domain.openai.response_format import schema_text
 from weft_gateway.domain.refused import Refused
 
 MAX_TOOLS = 128
@@ -136,9 +137,8 @@ def _schema(functions: dict[str, Function]) -> str:
     calls: list[dict[str, Any]] = []
     for place, (name, function) in enumerate(functions.items()):
         at = "#/properties/arguments" if len(functions) == 1 else f"#/anyOf/{place}/properties/arguments"
-        arguments = _moved(function.parameters or {"type": "object", "properties": {}}, at)
-        if not function.parameters:
-            arguments = {"type": "object", "additionalProperties": False}
+        none: dict[str, Any] = {"type": "object", "additionalProperties": False}
+        arguments = _moved(function.parameters, at) if function.parameters else none
         calls.append(
             {
                 "type": "object",
@@ -146,7 +146,7 @@ def _schema(functions: dict[str, Function]) -> str:
                 "required": ["name", "arguments"],
             }
         )
-    return _encode(calls[0] if len(calls) == 1 else {"anyOf": calls}).decode()
+    return schema_text("tools", calls[0] if len(calls) == 1 else {"anyOf": calls})
 
 
 def _moved(schema: Any, at: str) -> Any:

@@ -15,6 +15,8 @@ from weft_gateway.domain.correlation import accepted
 from weft_gateway.domain.problems import PROBLEM, openai_error, problem
 from weft_gateway.domain.refused import Refused
 
+BODY_WAIT_S = 60.0
+"""How long a request's body may take to come."""
 _LINGER_S = 2.0
 
 
@@ -72,7 +74,15 @@ class Gatekeeper:
             await self._app(scope, receive, send_with_id)
 
     async def _body(self, headers: list[tuple[bytes, bytes]], receive: Receive) -> bytes:
-        """The whole body. Raises Refused, 413."""
+        """The whole body. Raises Refused, 408 or 413."""
+        try:
+            async with asyncio.timeout(BODY_WAIT_S):
+                return await self._whole(headers, receive)
+        except TimeoutError:
+            what = f"The body did not come within {BODY_WAIT_S:g} s."
+            raise Refused(408, what, code="body_late", headers={"connection": "close"}) from None
+
+    async def _whole(self, headers: list[tuple[bytes, bytes]], receive: Receive) -> bytes:
         too_large = Refused(
             413, f"The body is larger than {self._max_body} bytes; make it smaller.", code="body_too_large"
         )

@@ -1,6 +1,9 @@
 """The hot routes: from an exchange's headers and body to a running request."""
 
 from collections.abc import Callable
+from typing import Any
+
+from weft_runtime.logs import get_logger
 
 from weft_gateway.domain.access import check_access, header, starting
 from weft_gateway.domain.correlation import accepted
@@ -11,6 +14,7 @@ from weft_gateway.inbound.inference.desk import Desk, Kind
 from weft_gateway.inbound.inference.embedding import EmbeddingDesk
 from weft_gateway.inbound.metrics import Metrics
 
+_log: Any = get_logger("weft.gateway.http")
 _KINDS: dict[str, Kind] = {"chat": "chat", "completion": "completion"}
 
 
@@ -58,10 +62,17 @@ class HotRoutes:
     def begin(self, exchange: Exchange, body: bytes) -> Abandonable | None:
         """See exchange.Handler."""
         try:
-            correlation_id = accepted(header(exchange.headers, b"x-request-id"))
+            return self._begun(exchange, body)
         except Refused as refused:
-            exchange.answer(refused.status, "application/json", openai_error(refused), {})
-            return None
+            failure = refused
+        except Exception:
+            _log.exception("route failed", path=exchange.route)
+            failure = Refused(500, "The gateway failed; its log says why.", code="internal")
+        exchange.answer(failure.status, "application/json", openai_error(failure), {})
+        return None
+
+    def _begun(self, exchange: Exchange, body: bytes) -> Abandonable | None:
+        correlation_id = accepted(header(exchange.headers, b"x-request-id"))
         if exchange.route == "embedding":
             return self._embeddings.begin(body, correlation_id, exchange)
         traceparent = header(exchange.headers, b"traceparent") or ""
