@@ -2,16 +2,21 @@
 
 import http.server
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
+from weft_cli import where
 from weft_cli.app import app
 from weft_cli.client import Gateway, Refused, Unreachable
 from weft_cli.commands import models
 from weft_cli.commands.worker import settings
+from weft_cli.embedded import run_file
+from weft_cli.embedded.state import State
 from weft_cli.failure import Exit, Failure
 from weft_servers.port import choose
 
@@ -91,9 +96,31 @@ def test_a_gateway_that_isnt_there_is_named_with_what_to_do() -> None:
         Gateway(f"http://127.0.0.1:{port}").get("/x")
 
 
-def test_an_address_that_is_none_is_refused() -> None:
-    with pytest.raises(Failure, match="no address of a gateway"):
-        Gateway("ftp://somewhere")
+@pytest.mark.parametrize("url", ["ftp://somewhere", "", "host:port", "http://host:99999", "http://[::1", "http://"])
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(Failure, match="no address of a gateway") as refused:
+        Gateway(url)
+    assert Exit.USAGE == refused.value.exit
+
+
+def test_a_command_for_a_state_without_a_mesh_goes_to_no_other_mesh(tmp_path: Path) -> None:
+    with pytest.raises(Failure, match=f"no mesh runs on {tmp_path}") as refused:
+        where.gateway(tmp_path, None)
+    assert Exit.NOT_RUNNING == refused.value.exit
+    assert "http://10.0.0.1:80" == where.gateway(tmp_path, "10.0.0.1:80").url
+
+
+def test_bytes_that_are_no_text_are_refused_in_one_sentence(fake: Fake, weft: Weft) -> None:
+    refused = weft("chat", "-m", "tiny", "\udcff")
+    assert "what was typed is no UTF-8 text, and nothing else can be sent" == str(refused.exception)
+    assert [] == [each for each in fake.asked if each[0] == "POST"]
+
+
+def test_an_empty_name_is_not_taken_for_none(fake: Fake, weft: Weft) -> None:
+    fake.answers["POST", "/api/models"] = (400, {"detail": "`name` does not fit"})
+    refused = weft("deploy", "tiny", "--name", "")
+    assert "`name` does not fit" == str(refused.exception)
+    assert "" == fake.asked[-1][2]["name"]
 
 
 def test_server_sent_events_come_one_by_one(fake: Fake) -> None:
@@ -177,3 +204,40 @@ def test_the_catalogue_is_listed_without_a_mesh() -> None:
 def test_wrong_usage_exits_with_2() -> None:
     assert 2 == CliRunner().invoke(app, ["deploy"]).exit_code
     assert 2 == CliRunner().invoke(app, ["up", "--workers", "0"]).exit_code
+
+
+def status_of(model_state: str, wanted: int, ready: int) -> dict[str, Any]:
+    stands = {"state": model_state, "reason": "why", "wanted": wanted, "ready": ready, "spec": {"engine": "simulated"}}
+    return {
+        "nodes": [],
+        "models": [{"name": "m", "id": "m-1", "revision": 1, "digest": "d", **stands}],
+        "replicas": [],
+        "mesh": {"problems": []},
+        "log": {"position": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    ("state", "wanted", "ready", "exit"),
+    [("ready", 1, 1, Exit.OK), ("loading", 1, 0, Exit.NOT_READY), ("unservable", 0, 0, Exit.NOT_READY)],
+)
+def test_status_says_by_its_exit_whether_each_model_answers(
+    fake: Fake, weft: Weft, state: str, wanted: int, ready: int, exit: Exit
+) -> None:
+    fake.answers["GET", "/api/status"] = (200, status_of(state, wanted, ready))
+    assert exit == weft("status").exit_code
+
+
+def test_status_of_another_mesh_says_nothing_of_this_ones_processes(fake: Fake, weft: Weft, tmp_path: Path) -> None:
+    # given a mesh that runs here, on another address
+    own = State(tmp_path)
+    own.prepare()
+    run_file.new("http://127.0.0.1:1").write(own)
+    fake.answers["GET", "/api/status"] = (200, status_of("ready", 1, 1))
+    # when that of `WEFT_URL` is asked for
+    seen = json.loads(weft("status", "--state", str(tmp_path), "--json").stdout)
+    # then nothing is said of the one here
+    assert (fake.url, None, []) == (seen["url"], seen["launcher"], seen["parts"])
+    # and the one here still is, by its own address
+    here = json.loads(weft("status", "--state", str(tmp_path), "--json", "--url", "http://127.0.0.1:1").stdout)
+    assert os.getpid() == here["launcher"]

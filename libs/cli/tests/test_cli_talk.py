@@ -2,9 +2,9 @@
 
 import pytest
 from weft_cli.failure import Exit, Failure
+from weft_cli.harmless import harmless
 from weft_cli.talk.conversation import Command, Conversation, NoCommand, meant
 from weft_cli.talk.served import Servable, _answers_chat, to_ask, which
-from weft_cli.talk.terminal import harmless
 
 
 def test_every_question_carries_what_was_said_and_the_system_message() -> None:

@@ -9,11 +9,11 @@ import json
 import os
 import ssl
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, cast
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
-from weft_cli.failure import Failure
+from weft_cli.failure import Exit, Failure
 
 _TIMEOUT_S = 60.0
 
@@ -34,11 +34,9 @@ class Gateway:
     """A mesh's front door. Every call raises Refused or Unreachable, each with a sentence."""
 
     def __init__(self, url: str, *, key: str | None = None, timeout_s: float = _TIMEOUT_S) -> None:
-        parts = urlsplit(url if "//" in url else f"http://{url}")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise Failure(f"{url} is no address of a gateway; one looks like http://127.0.0.1:8080")
+        parts = _parts(url)
+        self._host, self._port = parts.hostname or "", parts.port
         self.url = f"{parts.scheme}://{parts.netloc}"
-        self._host, self._port = parts.hostname, parts.port
         self._tls = parts.scheme == "https"
         self._key = key or os.environ.get("WEFT_API_KEY")
         self._timeout_s = timeout_s
@@ -91,7 +89,7 @@ class Gateway:
             connection = http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=context)
         else:
             connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout)
-        content = None if body is None else json.dumps(body).encode()
+        content = None if body is None else _content(body)
         sent = {"Accept": "application/json", **(headers or {})}
         sent |= {"Content-Type": "application/json"} if content is not None else {}
         sent |= {"Authorization": f"Bearer {self._key}"} if self._key else {}
@@ -115,9 +113,25 @@ class Gateway:
             connection.close()
 
 
+def _parts(url: str) -> SplitResult:
+    """The parts of a gateway's address. Raises Failure for what isn't one."""
+    with suppress(ValueError):  # a port that is no number, or out of range
+        parts = urlsplit(url if "//" in url else f"http://{url}")
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return parts
+    raise Failure(f"{url!r} is no address of a gateway; one looks like http://127.0.0.1:8080", Exit.USAGE)
+
+
+def _content(body: object) -> bytes:
+    try:
+        return json.dumps(body, ensure_ascii=False).encode()
+    except UnicodeEncodeError as e:
+        raise Failure("what was typed is no UTF-8 text, and nothing else can be sent", Exit.USAGE) from e
+
+
 def segment(text: str) -> str:
     """A name or id as one segment of a path."""
-    return quote(text, safe="")
+    return quote(text, safe="", errors="replace")
 
 
 def _with(path: str, query: Mapping[str, str | int]) -> str:

@@ -3,7 +3,7 @@
 import json
 from typing import Any, cast
 
-from weft_cli.talk.terminal import harmless
+from weft_cli.harmless import harmless
 
 _SAID_ELSEWHERE = ("timestamp", "time", "logger", "level", "event", "part", "service", "instance", "exception")
 _STYLES = {"debug": "2", "info": "", "warning": "33", "error": "31", "critical": "31"}

@@ -7,10 +7,11 @@ from typing import Any
 from weft_cli import where
 from weft_cli.client import Gateway
 from weft_cli.failure import Exit, Failure
+from weft_cli.harmless import harmless
 from weft_cli.talk.answering import answer
 from weft_cli.talk.conversation import Conversation
 from weft_cli.talk.served import TOY, servable, to_ask, which
-from weft_cli.talk.terminal import harmless, person_watches_stderr
+from weft_cli.talk.terminal import person_watches_stderr
 
 _ANSWER_S = 300.0
 """A stream may be silent for so long."""

@@ -29,7 +29,7 @@ def deploy(
 ) -> None:
     """Deploy, and tell how it gets on until it answers or can't. Raises Failure with the reason if it can't."""
     gateway = where.gateway(folder, url)
-    name = wanted.name or name_for(source)
+    name = name_for(source) if wanted.name is None else wanted.name
     if dry_run:
         from weft_cli.commands.trial import try_out
 

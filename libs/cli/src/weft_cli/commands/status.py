@@ -12,6 +12,7 @@ from weft_cli.commands import nodes as node_list
 from weft_cli.embedded import run_file
 from weft_cli.embedded.run_file import RunFile
 from weft_cli.failure import Exit
+from weft_cli.harmless import harmless
 from weft_cli.render import age, cut, table
 
 
@@ -19,8 +20,8 @@ def run(folder: Path | None, url: str | None, *, as_json: bool) -> None:
     """Print the mesh. Exits with 3 where none runs, with 4 where a part, model or replica isn't ready."""
     state = where.state(folder)
     record = run_file.read(state)
-    if record is not None and not record.alive():
-        record = None
+    if record is not None and (not record.alive() or (url is not None and Gateway(url).url != record.url)):
+        record = None  # another mesh was asked for, and says nothing of this one's processes
     if record is None and url is None:
         if as_json:
             print(json.dumps({"running": False, "state": str(state.folder)}))
@@ -45,7 +46,11 @@ def run(folder: Path | None, url: str | None, *, as_json: bool) -> None:
 
 def _ready(record: RunFile | None, found: api.Snapshot | None) -> bool:
     parts = record is None or all(part.state == "ready" for part in record.parts)
-    return parts and found is not None and all(model.ready >= model.wanted for model in found.models)
+    return parts and found is not None and all(_answers(model) for model in found.models)
+
+
+def _answers(model: api.ModelRow) -> bool:
+    return model.ready >= model.wanted and not model.given_up
 
 
 def _object(
@@ -70,7 +75,8 @@ def _show(gateway: Gateway, record: RunFile | None, found: api.Snapshot | None, 
         print(f"{gateway.url}, {record.stage}, up for {age(time.time() - record.since)} (process {record.pid})\n")
         parts = [(part.name, part.state, part.pid, part.port, part.restarts) for part in record.parts]
         table(("process", "state", "pid", "port", "restarts"), parts)
-        print()
+        if found is not None:
+            print()
     if found is not None:
         node_list.show(found.nodes)
         print()
@@ -80,4 +86,6 @@ def _show(gateway: Gateway, record: RunFile | None, found: api.Snapshot | None, 
         replicas = [(r.id, r.model, r.revision, r.state, r.node, r.engine, cut(r.reason)) for r in found.replicas]
         table(("replica", "model", "revision", "state", "node", "engine", "reason"), replicas)
     for problem in problems:
-        print(f"\n{cut(problem, 300)}")
+        if found is not None or record is not None:
+            print()
+        print(harmless(cut(problem, 300)))

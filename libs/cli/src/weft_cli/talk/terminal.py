@@ -4,10 +4,9 @@ import contextlib
 import os
 import sys
 
+from weft_cli.harmless import harmless
 from weft_cli.render import on_terminal
 from weft_cli.talk.conversation import COMMANDS
-
-_KEPT = "\n\t"
 
 
 class Terminal:
@@ -41,11 +40,6 @@ class Terminal:
     def complain(self, text: str) -> None:
         """What went wrong."""
         print(f"\033[31m{text}\033[0m" if self._styled else text, flush=True)
-
-
-def harmless(text: str) -> str:
-    """Without control characters: what a model says must not command a terminal."""
-    return "".join(c for c in text if c in _KEPT or (c >= " " and not "\x7f" <= c <= "\x9f"))
 
 
 def person_watches_stderr() -> bool:
