@@ -6,7 +6,10 @@ import pytest
 from weft_cli import api
 from weft_cli.commands.models import Wanted, spec
 from weft_cli.commands.progress import phase
+from weft_cli.commands.trial import _alike
 from weft_cli.failure import Exit, Failure
+from weft_contracts.ids import ReplicaId
+from weft_placement.explain import Explanation
 
 
 def row(state: str, node: str = "", reason: str = "") -> api.ReplicaRow:
@@ -45,3 +48,13 @@ def test_a_word_that_is_neither_a_built_in_model_nor_a_file_here_is_wrong_usage(
     with pytest.raises(Failure, match="tinny is neither a built-in model") as refused:
         spec("tinny", Wanted())
     assert Exit.USAGE == refused.value.exit
+
+
+def test_a_dry_run_tells_replicas_that_come_out_the_same_together() -> None:
+    def explained(number: int, outcome: str) -> Explanation:
+        return Explanation(ReplicaId(f"m-new-{number}"), "m", 1, "", outcome, (), None)
+
+    one, two = explained(1, "it would go to a"), explained(2, "it would go to a")
+    three, four = explained(3, "no node can take it"), explained(4, "it would go to a")
+    assert [[one, two], [three], [four]] == _alike([one, two, three, four])
+    assert [] == _alike([])

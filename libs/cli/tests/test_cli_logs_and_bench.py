@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -99,15 +100,45 @@ def test_the_command_line_starts_without_what_most_commands_do_not_need() -> Non
     assert "[]" == loaded.stdout.strip()
 
 
-def test_bash_completes_commands_through_the_printed_lines(tmp_path: Path) -> None:
+@pytest.fixture
+def typed(tmp_path: Path) -> Path:
+    """The command as it is typed."""
     weft = tmp_path / "weft"
     weft.write_text(f'#!/bin/sh\nexec {sys.executable} -m weft_cli "$@"\n')
     weft.chmod(0o755)
+    return weft
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("doc", "doctor"),
+        ("completion z", "zsh"),
+        ("deploy --engine s", "simulated"),
+        ("deploy --engine-", "--engine-arg"),
+        ("nodes --js", "--json"),
+    ],
+)
+def test_bash_completes_commands_options_and_values(typed: Path, line: str, offered: str) -> None:
+    words = line.split()
     script = f"""
-eval "$({weft} completion bash)"
-COMP_WORDS=({weft} doc) COMP_CWORD=1
-_weft_completion {weft}
+eval "$({typed} completion bash)"
+COMP_WORDS=({typed} {line}) COMP_CWORD={len(words)}
+_weft_completion {typed}
 echo "${{COMPREPLY[@]}}"
 """
     ran = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=True)
-    assert "doctor" == ran.stdout.strip()
+    assert offered == ran.stdout.strip()
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed (Debian: apt install fish)")
+def test_fish_completes_commands_and_paths(typed: Path) -> None:
+    def offered(line: str) -> list[str]:
+        script = f'fish_add_path --path {typed.parent}; weft completion fish | source; complete -C "{line}"'
+        ran = subprocess.run(
+            ["fish", "--no-config", "-c", script], capture_output=True, text=True, timeout=60, check=True
+        )
+        return [each.split("\t")[0] for each in ran.stdout.splitlines()]
+
+    assert ["doctor"] == offered("weft doc")
+    assert [str(typed)] == offered(f"weft deploy {typed.parent}/w")

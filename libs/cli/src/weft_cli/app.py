@@ -1,25 +1,28 @@
 """The commands of `weft`, declared: names, options, help. What they do is imported when they are called."""
 
-import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from weft_cli import outlet
 from weft_cli.failure import Exit, Failure
 from weft_cli.options import (
+    EngineOption,
     JsonOption,
     LogArgument,
     ModelArgument,
     ModelOption,
+    PartArgument,
     ReplicaArgument,
+    ShellArgument,
     StateOption,
     UrlOption,
 )
 
 app = typer.Typer(
     name="weft",
+    cls=outlet.Commands,
     help="Serve large language models from many machines behind one HTTP front door.",
     epilog="Exit status: 0 done, 1 failed (stderr says why), 2 wrong usage, 3 no mesh runs here, 4 not all is ready.",
     no_args_is_help=True,
@@ -48,7 +51,7 @@ def up(
 
 @app.command()
 def down(state: StateOption = None) -> None:
-    """End the mesh that runs on a state; requests that run finish first."""
+    """End the mesh of a state, once running requests are done."""
     from weft_cli.commands import up as command
 
     command.down(state)
@@ -56,17 +59,17 @@ def down(state: StateOption = None) -> None:
 
 @app.command()
 def hold(
-    part: Annotated[str, typer.Argument(help="A process of this mesh, as `weft status` names it.")],
+    part: PartArgument,
     state: StateOption = None,
 ) -> None:
-    """Leave one process down once it has ended, for repairs or to see what its loss does."""
+    """Leave a process down once it ends, to see what its loss does."""
     from weft_cli.commands import hold as command
 
     command.hold(state, part)
 
 
 @app.command()
-def release(part: str, state: StateOption = None) -> None:
+def release(part: PartArgument, state: StateOption = None) -> None:
     """Let a held process be started again."""
     from weft_cli.commands import hold as command
 
@@ -118,7 +121,7 @@ def bench(
         ),
     ] = None,
 ) -> None:
-    """Measure a model: tokens a second, time to the first token, errors, with many streams at once."""
+    """Measure a model: tokens a second, time to the first, errors."""
     from weft_cli.commands import bench as command
 
     plan = command.Plan(model, command.levels(streams), tokens, seconds, prompt, ignore_eos=ignore_eos)
@@ -135,7 +138,7 @@ def logs(
     state: StateOption = None,
     url: UrlOption = None,
 ) -> None:
-    """Show what a process of this mesh, or a replica on whichever node, has logged."""
+    """Show the log of a process here, or of a replica anywhere."""
     from weft_cli.commands import logs as command
 
     command.run(state, url, name, follow=follow, tail=tail, node=node, raw=raw)
@@ -143,15 +146,18 @@ def logs(
 
 @app.command()
 def doctor(state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False) -> None:
-    """Check this machine and the mesh, and say for each problem what to do."""
+    """Check this machine and the mesh, and say what to do."""
     from weft_cli.commands import doctor as command
 
     command.run(state, url, as_json=as_json)
 
 
 @app.command()
-def completion(shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish")]) -> None:
-    """Print what makes a shell complete `weft`: eval "$(weft completion bash)"."""
+def completion(shell: ShellArgument) -> None:
+    """Print what makes a shell complete `weft`.
+
+    bash, zsh: eval "$(weft completion bash)"; fish: weft completion fish | source
+    """
     from weft_cli.commands import completion as command
 
     command.run(shell)
@@ -160,10 +166,11 @@ def completion(shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish")]) -
 @app.command()
 def deploy(
     source: Annotated[
-        str, typer.Argument(help="A GGUF file on the workers, `tiny` or `tiny-embed` (built in), or `simulated`.")
+        str,
+        typer.Argument(metavar="SOURCE", help="A GGUF file on the workers, `tiny`, `tiny-embed`, or `simulated`."),
     ],
     name: Annotated[str | None, typer.Option(help="What people call it (default: from the source).")] = None,
-    engine: Annotated[str | None, typer.Option(help="llama.cpp or simulated (default: what fits).")] = None,
+    engine: EngineOption = None,
     engine_arg: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="Handed to the engine; repeatable.")
     ] = None,
@@ -175,7 +182,7 @@ def deploy(
     state: StateOption = None,
     url: UrlOption = None,
 ) -> None:
-    """Deploy a model, or a new revision of the one that bears the name."""
+    """Deploy a model, or a new revision of one."""
     from weft_cli.commands import models as command
 
     settings = command.Wanted(name, engine, tuple(engine_arg or ()), replicas, context, concurrency)
@@ -183,7 +190,7 @@ def deploy(
 
 
 @app.command()
-def remove(model: str, state: StateOption = None, url: UrlOption = None) -> None:
+def remove(model: ModelArgument, state: StateOption = None, url: UrlOption = None) -> None:
     """Take a model away; its replicas finish what they do."""
     from weft_cli.commands import models as command
 
@@ -191,7 +198,7 @@ def remove(model: str, state: StateOption = None, url: UrlOption = None) -> None
 
 
 @app.command()
-def retry(model: str, state: StateOption = None, url: UrlOption = None) -> None:
+def retry(model: ModelArgument, state: StateOption = None, url: UrlOption = None) -> None:
     """Try a model again that was given up as unservable."""
     from weft_cli.commands import models as command
 
@@ -238,13 +245,13 @@ def explain(
     state: StateOption = None,
     url: UrlOption = None,
 ) -> None:
-    """Say why a replica went where it did: every node with its reason or its scores, computed from the log."""
+    """Say why a replica went where it did, node by node."""
     from weft_cli.commands import explain as command
 
     command.run(state, url, replica, as_json=as_json)
 
 
-@app.command(context_settings={"allow_extra_args": True})
+@app.command()
 def worker(
     join: Annotated[str, typer.Option(metavar="URL", help="The gateway of the mesh to join.")],
     token: Annotated[str | None, typer.Option(envvar="WEFT_JOIN_TOKEN", help="A registration token.")] = None,
@@ -261,7 +268,9 @@ def worker(
 
 @app.command("test")
 def check(
-    paths: Annotated[list[str] | None, typer.Argument(help="Only these tests, or sabotages.")] = None,
+    paths: Annotated[
+        list[str] | None, typer.Argument(metavar="[PATHS]", help="Only these tests, or sabotages.")
+    ] = None,
     slow: Annotated[bool, typer.Option("--slow", help="The slow tests, and only those.")] = False,
     sabotage: Annotated[bool, typer.Option("--sabotage", help="Break what each story tests; it must notice.")] = False,
     share: Annotated[str | None, typer.Option(metavar="K/N", help="With --sabotage: the K-th of N parts.")] = None,
@@ -280,21 +289,3 @@ def lint() -> None:
     from weft_cli.commands import test as command
 
     command.lint()
-
-
-def main() -> int:
-    """Run the command line; the exit status."""
-    if "_WEFT_COMPLETE" in os.environ:  # a shell asks what can stand next
-        from typer.completion import get_completion_inspect_parameters
-
-        get_completion_inspect_parameters()  # makes typer's shells known
-    try:
-        app(prog_name="weft", standalone_mode=True)
-    except Failure as e:
-        print(f"weft: {e}", file=sys.stderr)
-        return int(e.exit)
-    except KeyboardInterrupt:
-        return int(Exit.INTERRUPTED)
-    except BrokenPipeError:  # whoever read the output, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0

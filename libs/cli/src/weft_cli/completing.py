@@ -23,6 +23,25 @@ def things_with_logs(ctx: typer.Context, incomplete: str) -> list[str]:
     return _beginning(incomplete, [*_processes(ctx), *_names(ctx, "models", "name"), *_names(ctx, "replicas", "id")])
 
 
+def processes(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Processes of the state's mesh."""
+    return _beginning(incomplete, _processes(ctx))
+
+
+def engines(incomplete: str) -> list[str]:
+    """What `--engine` takes."""
+    from weft_cli.commands.models import ENGINES
+
+    return _beginning(incomplete, [*ENGINES])
+
+
+def shells(incomplete: str) -> list[str]:
+    """What `completion` takes."""
+    from weft_cli.commands.completion import SCRIPTS
+
+    return _beginning(incomplete, [*SCRIPTS])
+
+
 def _names(ctx: typer.Context, kind: str, field: str) -> list[str]:
     """From the gateway's look at the mesh, which it has by heart."""
     from weft_cli import where

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from weft_cli.completing import models, replicas_and_models, things_with_logs
+from weft_cli.completing import engines, models, processes, replicas_and_models, shells, things_with_logs
 
 StateOption = Annotated[
     Path | None,
@@ -29,5 +29,16 @@ LogArgument = Annotated[
 ]
 ReplicaArgument = Annotated[
     str,
-    typer.Argument(help="A replica's id, or a model's name for its newest.", autocompletion=replicas_and_models),
+    typer.Argument(
+        metavar="REPLICA", help="A replica's id, or a model's name for its newest.", autocompletion=replicas_and_models
+    ),
 ]
+PartArgument = Annotated[
+    str,
+    typer.Argument(metavar="PROCESS", help="As `weft status` names it.", autocompletion=processes),
+]
+EngineOption = Annotated[
+    str | None,
+    typer.Option(metavar="ENGINE", help="llama.cpp or simulated (default: what fits).", autocompletion=engines),
+]
+ShellArgument = Annotated[str, typer.Argument(metavar="bash|zsh|fish", autocompletion=shells)]

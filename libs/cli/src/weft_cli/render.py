@@ -4,6 +4,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from weft_cli.harmless import harmless
+
 
 def on_terminal() -> bool:
     """Whether stdout shows colours."""
@@ -18,7 +20,9 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[object]], *, title: s
         from rich.table import Table
         from rich.text import Text
 
-        shown = Table(*headings, title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+        shown = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+        for each in headings:
+            shown.add_column(each, overflow="fold")  # a narrow terminal loses no letter of an id
         for row in cells:
             shown.add_row(*(Text(cell, style=_style(cell)) for cell in row))
         Console().print(shown if cells else f"[bold]{title}[/bold]  -")
@@ -65,7 +69,8 @@ def cut(text: str, length: int = 100) -> str:
 
 
 def _cell(value: object) -> str:
-    return "-" if value is None or value == "" else str(value)
+    """One line: what engines say has line breaks, and perhaps worse."""
+    return "-" if value is None or value == "" else harmless(" ".join(str(value).split("\n")))
 
 
 _GOOD = {"ready", "healthy"}

@@ -34,7 +34,7 @@ function _weft_completion
     set -lx COMP_WORDS (string join ' ' -- $before (commandline -ct))
     set -lx COMP_CWORD (count $before)
     set -lx _WEFT_COMPLETE complete_bash
-    set -l found ($before[1] 2>/dev/null)
+    set -l found ($before[1] 2>/dev/null | string match --regex '.+')
     if test (count $found) -gt 0
         string join \\n -- $found
     else

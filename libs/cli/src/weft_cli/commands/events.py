@@ -7,6 +7,7 @@ from typing import Any
 
 from weft_cli import log_pages, where
 from weft_cli.client import Unreachable
+from weft_cli.harmless import harmless
 from weft_cli.render import cut, table
 
 _SILENCE_S = 90.0
@@ -88,7 +89,8 @@ def _show(event: dict[str, Any], *, as_json: bool) -> None:
         said = {k: v for k, v in fact.items() if k not in ("type", "v")}
         text = json.dumps(said, ensure_ascii=False) if said else ""
         name = f"{event['kind']}.{fact['type']}"
-        print(f"{event['sequence']:>6} {at} {name} {event['key']} {cut(text, 160)}".rstrip(), flush=True)
+        line = f"{event['sequence']:>6} {at} {name} {event['key']} {cut(text, 160)}"
+        print(harmless(line).rstrip(), flush=True)
 
 
 def _first_line(doc: str | None) -> str:

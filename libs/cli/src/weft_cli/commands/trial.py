@@ -1,11 +1,12 @@
 """`weft deploy --dry-run`: would it fit, where, and why not elsewhere, computed here from the log."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from weft_contracts.facts.values import ModelSpec
 from weft_placement import Trial
 from weft_placement import try_out as place
+from weft_placement.explain import Explanation
 from weft_placement.fleet import Fleet
 
 from weft_cli import api, log_pages
@@ -23,11 +24,28 @@ def try_out(gateway: Gateway, name: str, spec: Mapping[str, Any]) -> None:
         fleet.apply(commit)
     trial = place(fleet, name, ModelSpec.model_validate(spec))
     print(_beginning(name, trial))
-    for explained in trial.explanations:
+    for same in _alike(trial.explanations):
         print()
-        show(explained)
+        show(same[0])
+        if len(same) > 1:
+            print(f"\n{_more(len(same) - 1)} like it, up to {same[-1].replica}")
     if not trial.fits:
         raise Failure(f"{name} would not fit: {trial.explanations[-1].outcome}")
+
+
+def _alike(found: Sequence[Explanation]) -> list[list[Explanation]]:
+    """In their order, those together that come out the same: a score differs a little with each that is placed."""
+    groups: list[list[Explanation]] = []
+    for each in found:
+        if groups and groups[-1][0].outcome == each.outcome:
+            groups[-1].append(each)
+        else:
+            groups.append([each])
+    return groups
+
+
+def _more(count: int) -> str:
+    return "1 more replica" if count == 1 else f"{count} more replicas"
 
 
 def _beginning(name: str, trial: Trial) -> str:
