@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 import uvicorn
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -17,6 +17,8 @@ from weft_contracts.catalogue import Writer
 from weft_eventlog import Projection
 
 from weft_runtime.health import Health
+
+_TASKS = Gauge("weft_asyncio_tasks", "Asyncio tasks of this process, at rest a fixed number")
 
 
 class CannotListen(Exception):
@@ -58,6 +60,7 @@ def health_routes(health: Health) -> list[BaseRoute]:
         )
 
     async def metrics(_: Request) -> Response:
+        _TASKS.set(len(asyncio.all_tasks()))
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
     return [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]

@@ -66,7 +66,9 @@ class BusyQueue:
         else:
             line.append(turn)
         try:
-            await asyncio.wait_for(turn, timeout)
+            # wait_for would swallow a cancellation that comes together with our turn, and the turn with it
+            async with asyncio.timeout(timeout):
+                await turn
         except BaseException:
             if turn.done() and not turn.cancelled():
                 self.wake(model)  # our turn came as we left: hand it on
@@ -74,8 +76,8 @@ class BusyQueue:
         finally:
             if turn in line:
                 line.remove(turn)
-            if not line:
-                self._lines.pop(model, None)
+            if not line and self._lines.get(model) is line:  # a later line may stand there by now
+                del self._lines[model]
 
     def wake(self, model: ModelId) -> None:
         """There may be room: let the first of the line look."""

@@ -1,0 +1,221 @@
+"""A thousand chats of every kind, then rest: memory is back, and no descriptor, thread or task is left.
+
+Memory is a process's private bytes: what only it holds. Resident and proportional bytes also move when another
+process maps or leaves a library, or when the model's file is read. The warm-up brings what is made once and kept:
+sessions, the engine's threads, the allocator's arenas. Counts are held against those after the warm-up, exactly.
+"""
+
+import asyncio
+import itertools
+import random
+import re
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import psutil
+import pytest
+from weft_dataplane.host_watch import watch_host
+from weft_testing.story import MeshUnderTest, until
+
+CHATS = 1000
+WARM_UP = 400
+AT_ONCE = 8
+MOST = 1.05
+"""Times what it was: how large private memory may be at the end."""
+REST_S = 60.0
+STILL_S = 10.0
+COUNTED = re.compile(
+    r"^(weft_asyncio_tasks|weft_gateway_(?:running|waiting|loading)_requests|weft_gateway_sessions) (\S+)$",
+    re.MULTILINE,
+)
+LARGE = "word " * 40_000
+"""A prompt of 200 kB: whatever keeps one of them for each request shows."""
+
+
+@pytest.fixture(scope="module")
+def busy_mesh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeshUnderTest]:
+    """A mesh with both built-in models, and one that no worker has room for."""
+    with MeshUnderTest(tmp_path_factory.mktemp("busy")) as mesh:
+        deployed = mesh.weft("deploy", "tiny-embed", timeout=120)
+        assert 0 == deployed.returncode, deployed.stderr
+        whale = {"source": {"kind": "simulated"}, "engine": "simulated", "engine_args": {"memory_bytes": 1 << 50}}
+        mesh.deploy("whale", whale).raise_for_status()
+        until("it is unplaceable", lambda: mesh.facts("replica", "unplaceable"))
+        yield mesh
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a mesh's processes hold at one moment."""
+
+    private: Mapping[str, int]
+    """Bytes by process."""
+    counts: Mapping[str, float]
+    """Descriptors and threads by process, and what gateway and agent count themselves."""
+
+    def more_than(self, before: "Held") -> dict[str, tuple[float, float]]:
+        """What is more than it was: before, now. Memory may be larger by its share."""
+        grown = {
+            name: (before.private[name], now) for name, now in self.private.items() if now > before.private[name] * MOST
+        }
+        counted = {what: (before.counts[what], now) for what, now in self.counts.items() if now > before.counts[what]}
+        return grown | counted
+
+
+class Clients:
+    """Chats of every kind, a few at a time, each over whichever connection is free."""
+
+    def __init__(self, mesh: MeshUnderTest) -> None:
+        self._mesh = mesh
+        self._url = f"{mesh.url}/v1/chat/completions"
+        self._http = httpx.Client(timeout=60)
+        self._kinds: list[Callable[[dict[str, Any]], None]] = [
+            self.whole,
+            self.streamed,
+            self.several,
+            self.dropped_in_midstream,
+            self.dropped_in_silence,
+            self.refused_by_a_field,
+            self.refused_by_the_engine,
+            self.refused_for_want_of_room,
+            self.embedded,
+        ]
+
+    def ask(self, count: int) -> None:
+        """Run so many, of all kinds alike, in a drawn order. Raises what any of them does."""
+        kinds = [kind for kind, _ in zip(itertools.cycle(self._kinds), range(count), strict=False)]
+        random.Random(count).shuffle(kinds)
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            for asked in [
+                pool.submit(kind, chat(f"What is the capital of France? ({n})")) for n, kind in enumerate(kinds)
+            ]:
+                asked.result(120)
+        self._http.close()
+
+    def whole(self, body: dict[str, Any]) -> None:
+        assert "stop" == self._answer(body)["choices"][0]["finish_reason"]
+
+    def several(self, body: dict[str, Any]) -> None:
+        assert 2 == len(self._answer({**body, "n": 2, "logprobs": True})["choices"])
+
+    def streamed(self, body: dict[str, Any]) -> None:
+        with self._http.stream("POST", self._url, json={**body, "stream": True}) as response:
+            assert "data: [DONE]" == [line for line in response.iter_lines() if line][-1]
+
+    def dropped_in_midstream(self, body: dict[str, Any]) -> None:
+        with self._http.stream("POST", self._url, json=endless(body)) as response:
+            assert 200 == response.status_code
+            next(response.iter_lines())
+
+    def dropped_in_silence(self, body: dict[str, Any]) -> None:
+        """Gone before the first byte, as likely as not before the engine has it."""
+        where = urlsplit(self._mesh.url)
+        request = self._http.build_request("POST", self._url, json=endless(body))
+        head = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
+        with socket.create_connection((where.hostname, where.port), 10) as connection:
+            connection.sendall(f"POST {where.path}{request.url.path} HTTP/1.1\r\n{head}\r\n".encode() + request.read())
+
+    def refused_by_a_field(self, body: dict[str, Any]) -> None:
+        self._refused(400, {**body, "nonsense": 1})
+
+    def refused_by_the_engine(self, body: dict[str, Any]) -> None:
+        self._refused(400, chat("word " * 2000))
+
+    def refused_for_want_of_room(self, body: dict[str, Any]) -> None:
+        self._refused(503, {**chat(LARGE), "model": "whale"})
+
+    def embedded(self, body: dict[str, Any]) -> None:
+        asked = {"model": "tiny-embed", "input": [body["messages"][0]["content"], "Paris"]}
+        response = self._http.post(f"{self._mesh.url}/v1/embeddings", json=asked)
+        assert 2 == len(response.raise_for_status().json()["data"])
+
+    def _answer(self, body: dict[str, Any]) -> Any:
+        return self._http.post(self._url, json=body).raise_for_status().json()
+
+    def _refused(self, status: int, body: dict[str, Any]) -> None:
+        response = self._http.post(self._url, json=body)
+        assert status == response.status_code, response.text
+        assert response.json()["error"]["message"]
+
+
+def chat(question: str) -> dict[str, Any]:
+    return {"model": "tiny", "messages": [{"role": "user", "content": question}]}
+
+
+def endless(body: dict[str, Any]) -> dict[str, Any]:
+    """A request that nobody's patience outlasts by chance."""
+    return {**body, "stream": True, "max_tokens": 900, "ignore_eos": True}
+
+
+def held(mesh: MeshUnderTest) -> Held:
+    """What gateway, agent and engine hosts hold now."""
+    hosts = sorted(mesh.hosts(), key=lambda each: each.pid)
+    processes = {"gateway": psutil.Process(mesh.pid("gateway")), "agent": mesh.agents()[0]}
+    processes |= {f"engine host {number}": host for number, host in enumerate(hosts)}
+    counts: dict[str, float] = {}
+    for name, process in processes.items():
+        counts[f"{name}: descriptors"], counts[f"{name}: threads"] = process.num_fds(), process.num_threads()
+    for name, url in (("gateway", mesh.url), ("agent", agent_url(mesh))):
+        found = COUNTED.findall(mesh.http.get(f"{url}/metrics").raise_for_status().text)
+        counts |= {f"{name}: {what}": float(number) for what, number in found}
+    return Held({name: each.memory_full_info().uss for name, each in processes.items()}, counts)
+
+
+def at_rest(mesh: MeshUnderTest) -> Held:
+    """What is held once no count has moved for ten seconds: connections and threads that nobody uses end by then."""
+    last, since = held(mesh), time.monotonic()
+
+    def still() -> bool:
+        nonlocal last, since
+        now = held(mesh)
+        if now.counts != last.counts:
+            since = time.monotonic()
+        last = now
+        time.sleep(0.5)
+        return time.monotonic() - since > STILL_S
+
+    until("no count moves", still, REST_S)
+    return last
+
+
+def agent_url(mesh: MeshUnderTest) -> str:
+    """The agent's own HTTP server, by its registered address."""
+    (node,) = mesh.facts("node", "joined")
+    addresses = node["fact"]["addresses"]
+    return f"http://{addresses['host']}:{addresses['http_port']}"
+
+
+def loads(mesh: MeshUnderTest) -> list[tuple[int, int]]:
+    """What each engine says of its running and waiting requests."""
+
+    async def ask(port: int, incarnation: str) -> tuple[int, int]:
+        async with aclosing(watch_host(f"127.0.0.1:{port}", incarnation)) as statuses:
+            load = (await anext(statuses)).load
+            return load.running, load.waiting
+
+    ready = [event["fact"] for event in mesh.facts("run", "ready")]
+    return [asyncio.run(ask(fact["port"], fact["incarnation"])) for fact in ready]
+
+
+@pytest.mark.slow
+@pytest.mark.sabotage("kept-prompts")
+@pytest.mark.sabotage("kept-requests")
+@pytest.mark.sabotage("forgotten-line")
+def test_a_thousand_chats_are_each_answered_or_refused_and_leave_nothing_behind(busy_mesh: MeshUnderTest) -> None:
+    # given a mesh that has answered, streamed, lost and refused before
+    Clients(busy_mesh).ask(WARM_UP)
+    before = at_rest(busy_mesh)
+    assert {"gateway", "agent", "engine host 0", "engine host 1"} == set(before.private)
+    # when a thousand more come and go: each ends as it must, or this raises
+    Clients(busy_mesh).ask(CHATS)
+    # then what is held is back, and the engines have nothing left to do
+    now = at_rest(busy_mesh)
+    assert {} == now.more_than(before)
+    assert [(0, 0), (0, 0)] == loads(busy_mesh)
