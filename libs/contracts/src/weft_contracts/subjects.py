@@ -127,3 +127,8 @@ def service_lease(service: str) -> str:
 
 def node_signal(id: NodeId, what: str) -> str:
     return f"weft.sig.node.{id}.{what}"
+
+
+def snapshot(service: str, fold: str, slot: str) -> str:
+    """What the subjects of one of a fold's snapshots begin with: `.head` and `.<number>` follow."""
+    return f"weft.snapshot.{service}.{fold}.{slot}"

@@ -61,14 +61,25 @@ SIGNALS = Stream(
 )
 USAGE = Stream("USAGE", ("weft.usage.>",), "file", max_age=400 * DAY)
 TIMERS = Stream("TIMERS", ("weft.timer.>",), "file", allow_schedules=True, max_age=7 * DAY)
+SNAPSHOT_CHUNK_BYTES = 256 * 1024
+SNAPSHOTS = Stream(
+    "SNAPSHOTS",
+    ("weft.snapshot.>",),
+    "file",
+    last_per_subject=True,
+    refuse_when_full=True,
+    max_bytes=2 << 30,
+    max_message_bytes=2 * SNAPSHOT_CHUNK_BYTES,
+)
+"""Each fold's snapshots, in pieces. No object store: there, what is replaced goes by a purge or a rollup, and who may
+do either may do it to everybody's. Here a newer piece stands in for the older one, under its writer's own subjects."""
 
-STREAMS: tuple[Stream, ...] = (EVENTS, LEASES, SIGNALS, USAGE, TIMERS)
+STREAMS: tuple[Stream, ...] = (EVENTS, LEASES, SIGNALS, USAGE, TIMERS, SNAPSHOTS)
 CREDENTIALS = Bucket("credentials", "file", 64 << 20)
 PEOPLE = Bucket("people", "file", 64 << 20)
 KEY_VALUES: tuple[Bucket, ...] = (CREDENTIALS, PEOPLE)
-SNAPSHOTS = Bucket("snapshots", "file")
 BLOBS = Bucket("blobs", "file")
-OBJECT_STORES: tuple[Bucket, ...] = (SNAPSHOTS, BLOBS)
+OBJECT_STORES: tuple[Bucket, ...] = (BLOBS,)
 
 MAX_CONSUMERS = 20_000
 """Of one stream; the server's own default is 1,000."""

@@ -3,6 +3,7 @@
 from weft_eventlog.errors import Conflict, ForeignDuplicate, LogFull, LogUnavailable
 from weft_eventlog.log import EventLog, new_event_id
 from weft_eventlog.projection import Projection
+from weft_eventlog.snapshots import Snapshots
 from weft_eventlog.topology import apply_durable, apply_stream, apply_topology
 from weft_eventlog.worker_log import WorkerLog
 
@@ -13,6 +14,7 @@ __all__ = [
     "LogFull",
     "LogUnavailable",
     "Projection",
+    "Snapshots",
     "WorkerLog",
     "apply_durable",
     "apply_stream",

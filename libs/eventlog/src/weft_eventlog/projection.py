@@ -26,6 +26,8 @@ from weft_eventlog.cancelling import end_if_cancelled
 from weft_eventlog.delivered import Delivered, recorded
 from weft_eventlog.errors import LogUnavailable
 from weft_eventlog.log import EventLog
+from weft_eventlog.snapshots import Mark, Snapshots
+from weft_eventlog.snapshots.mark import MAX_SUSPECTS
 
 Fold = Callable[[Sequence[Recorded]], Awaitable[None] | None]
 BATCH = 1000
@@ -35,6 +37,8 @@ _LOOK_AFTER = 5.0
 _COLLECTED_AFTER = (50_000, 20, 100)
 """Python's own (700, 10, 10) looks through a batch many times while it is made: 40 % of a long fold's CPU time.
 What a fold throws away has no cycles; memory is the same."""
+_WHY = 300
+"""Characters that a snapshot keeps of why a commit can't be read."""
 _log: Any = structlog.get_logger(part="weft.projection")
 
 
@@ -51,8 +55,12 @@ class Projection:
         after: int = 0,
         event_id: EventId | None = None,
         identity: str | None = None,
+        snapshots: Snapshots | None = None,
     ) -> None:
-        """`event_id` and `identity` mark the checkpoint `after`: where they differ, the stream was rewound."""
+        """`event_id` and `identity` mark the checkpoint `after`: where they differ, the stream was rewound.
+
+        With `snapshots`, of a fold of the whole log, it goes on from the newest one that fits.
+        """
         self._log = log
         self._filters = tuple(filters)
         self._fold = fold
@@ -61,6 +69,7 @@ class Projection:
         """Sequence of the last folded commit."""
         self.event_id = event_id
         self.identity = identity
+        self.snapshots = snapshots
         self.caught_up = asyncio.Event()
         self.halted: str | None = None
         """Why nothing may be decided from this projection; None if it may."""
@@ -68,6 +77,20 @@ class Projection:
         self._progress = asyncio.Condition()
         self._head = 0
         self._consumer_sequence = 0
+        self._folded: tuple[int, EventId] | None = None
+        """Sequence and event id of the commit that the fold's memory stands at; None while it changes."""
+
+    @property
+    def mark(self) -> Mark | None:
+        """Where the fold's memory stands now, for a snapshot of it; None where there is none to be taken."""
+        if self._folded is None or self.identity is None or self.halted is not None:
+            return None
+        suspects = [
+            (aggregate, sequence, why[:_WHY])
+            for aggregate, whys in self._suspects.items()
+            for sequence, why in whys.items()
+        ]
+        return Mark(self.identity, *self._folded, tuple(suspects)) if len(suspects) <= MAX_SUSPECTS else None
 
     @property
     def filters(self) -> tuple[str, ...]:
@@ -85,9 +108,11 @@ class Projection:
         Makes this process look for garbage cycles less often.
         """
         gc.set_threshold(*_COLLECTED_AFTER)
+        begun = self.snapshots is None
         while True:
             end_if_cancelled()
             try:
+                begun = begun or await self._begin()
                 await self._verify()
                 await self._follow()
             except (LogUnavailable, NatsError, JetStreamError) as error:
@@ -107,6 +132,17 @@ class Projection:
                 await self._progress.wait_for(lambda: self.position > before)
         except TimeoutError:
             return False
+        return True
+
+    async def _begin(self) -> bool:
+        """Go on from a snapshot, if there is one. True once that is settled."""
+        assert self.snapshots is not None
+        mark = await self.snapshots.take_up(self._log)
+        if mark is not None:
+            self.position, self.event_id, self.identity = mark.sequence, mark.event_id, mark.identity
+            self._folded = (mark.sequence, mark.event_id)
+            for aggregate, sequence, why in mark.suspects:
+                self._suspects.setdefault(aggregate, {})[sequence] = why
         return True
 
     async def _verify(self) -> None:
@@ -161,9 +197,11 @@ class Projection:
             if commit is not None:
                 commits.append(commit)
         if commits:
+            self._folded = None
             outcome = self._fold([self._readable(commit) for commit in commits])
             if inspect.isawaitable(outcome):
                 await outcome
+            self._folded = (commits[-1].sequence, commits[-1].event_id)
         last = messages[-1].sequence
         async with self._progress:
             if last > self.position:

@@ -6,7 +6,7 @@ Root tasks have names; the first to end ends the service, and a quiet end is wor
 import asyncio
 import secrets
 import signal
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
 
 from faststream.nats import NatsBroker
@@ -15,7 +15,9 @@ from nats.errors import Error as NatsError
 from starlette.routing import BaseRoute
 from weft_contracts import permissions
 from weft_contracts.catalogue import Writer
-from weft_eventlog import EventLog, Projection
+from weft_eventlog import EventLog, Projection, Snapshots
+from weft_eventlog.projection import Fold
+from weft_eventlog.snapshots.store import SnapshotStore
 
 from weft_runtime import logs, traces, web
 from weft_runtime.connection import lasting, read_credentials, signed
@@ -91,6 +93,26 @@ class Runtime:
         """Call `stop` when the service ends, last registered first, for at most `timeout` seconds."""
         self._stops.append((name, stop, timeout))
 
+    def projection(
+        self,
+        name: str,
+        fold: Fold,
+        memory: object,
+        *,
+        code: Iterable[str],
+        taken_up: Callable[[], None] = lambda: None,
+    ) -> Projection:
+        """A fold of the whole log that starts from snapshots of its memory; see `weft_eventlog.Snapshots`."""
+        snapshots = Snapshots(
+            SnapshotStore(self.client, self.name, name),
+            memory,
+            code=code,
+            instance=self.instance,
+            every=self.settings.snapshot_every,
+            taken_up=taken_up,
+        )
+        return Projection(self.log, name=name, fold=fold, snapshots=snapshots)
+
     def follow(self, projection: Projection, digest: Digest | None = None) -> None:
         """Run a projection as a root task; the service is ready once it has caught up the first time.
 
@@ -102,6 +124,9 @@ class Runtime:
         self.health.set_ready(part, False)
         self.spawn(part, projection.run())
         self.spawn(f"{part} catching up", self._caught_up(part, projection))
+        if projection.snapshots is not None:
+            self.spawn(f"{part} snapshots", projection.snapshots.run(projection))
+            web.watch_snapshots(projection.name, projection.snapshots)
 
     async def leadership(self) -> Leadership:
         """This instance's stand for the service's lease; made at the first call."""

@@ -38,6 +38,8 @@ class ServiceSettings(BaseSettings):
     """auto: console on a terminal, JSON lines elsewhere."""
     otlp_endpoint: Annotated[str | None, Field(pattern=HTTP_URL)] = None
     """Where traces go by OTLP over HTTP, such as `http://127.0.0.1:4318`; none: nowhere."""
+    snapshot_every: Annotated[int, Field(ge=1, le=10_000_000)] = 10_000
+    """Commits from one snapshot of a fold to the next: what a start folds at most takes a third of a second."""
     lifeline_fd: int | None = None
     """A pipe inherited from the launcher: when it closes, the service stops."""
     stop_timeout: Annotated[float, Field(gt=0, le=600)] = 10.0

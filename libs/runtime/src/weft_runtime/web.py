@@ -14,11 +14,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from weft_contracts.catalogue import Writer
-from weft_eventlog import Projection
+from weft_eventlog import Projection, Snapshots
+from weft_eventlog.snapshots.mark import Head
 
 from weft_runtime.health import Health
 
 _TASKS = Gauge("weft_asyncio_tasks", "Asyncio tasks of this process, at rest a fixed number")
+_START = Gauge("weft_snapshot_start_position", "Log position of the snapshot that the fold went on from", ["fold"])
+_NEWEST = Gauge("weft_snapshot_newest_position", "Log position of the last snapshot that was written here", ["fold"])
 
 
 class CannotListen(Exception):
@@ -81,12 +84,29 @@ def projections_route(projections: Mapping[Projection, Callable[[], str] | None]
                     "halted": projection.halted,
                     "suspects": {str(aggregate): why for aggregate, why in projection.suspects.items()},
                     "digest": digest() if digest else None,
+                    "snapshots": _snapshots(projection),
                 }
                 for projection, digest in projections.items()
             ]
         )
 
     return Route("/projections", show)
+
+
+def _snapshots(projection: Projection) -> dict[str, int] | None:
+    """Where the snapshot stands that the fold went on from, and the last that it wrote; 0 for none of them."""
+    found = projection.snapshots
+    return None if found is None else {"start": _position(found.start), "newest": _position(found.newest)}
+
+
+def _position(head: Head | None) -> int:
+    return head.sequence if head is not None else 0
+
+
+def watch_snapshots(fold: str, snapshots: Snapshots) -> None:
+    """Let `/metrics` tell of a fold's snapshots. One fold of a name in a process."""
+    _START.labels(fold).set_function(lambda: _position(snapshots.start))
+    _NEWEST.labels(fold).set_function(lambda: _position(snapshots.newest))
 
 
 def asyncapi_route(writer: Writer, subscriptions: Callable[[], Iterable[str]]) -> BaseRoute:

@@ -6,9 +6,7 @@ from typing import Any, cast
 
 import uvicorn
 from starlette.types import ASGIApp
-from weft_contracts.commit import Recorded
 from weft_contracts.ids import NodeId
-from weft_eventlog import Projection
 from weft_eventlog.credentials import get_credential
 from weft_runtime import traces, web
 from weft_runtime.logs import get_logger
@@ -36,10 +34,8 @@ from weft_gateway.inbound.metrics import Metrics
 from weft_gateway.inbound.page.routes import Page
 from weft_gateway.outbound.changes import Changes
 from weft_gateway.outbound.sessions import Sessions
-from weft_gateway.projections.directory import Directory
+from weft_gateway.projections.memory import Memory
 from weft_gateway.projections.people import People
-from weft_gateway.projections.requests import Requests
-from weft_gateway.projections.tokens import Tokens
 from weft_gateway.settings import GatewaySettings
 
 _log: Any = get_logger("weft.gateway")
@@ -54,14 +50,10 @@ async def start(runtime: Runtime) -> None:
     listener = _listen(settings.http_host, settings.http_port)
     client = runtime.client
 
-    directory, tokens, requests = Directory(), Tokens(), Requests()
-
-    def fold(commits: "list[Recorded]") -> None:
-        directory.fold(commits)
-        tokens.fold(commits)
-        requests.fold(commits)  # last: who waits for an outcome then finds the rest folded
-
-    projection = Projection(runtime.log, name="directory", fold=cast(Any, fold))
+    memory = Memory()
+    directory, tokens, requests = memory.directory, memory.tokens, memory.requests
+    code = ("weft_placement.fleet", "weft_gateway.domain", "weft_gateway.projections")
+    projection = runtime.projection("directory", memory.fold, memory, code=code, taken_up=memory.taken_up)
     metrics = Metrics()
     sessions = Sessions(
         runtime.instance, directory.targets, lambda: directory.version, lambda _: directory.changed.fire()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from weft_contracts.commit import Recorded
-from weft_eventlog import Projection, blobs
+from weft_eventlog import blobs
 from weft_placement.fleet import digest_of
 from weft_runtime.service import Runtime
 
@@ -25,7 +25,8 @@ async def start(runtime: Runtime) -> None:
         for commit in commits:
             state.apply(commit)
 
-    projection = Projection(runtime.log, name="metadata-cache", fold=fold)
+    code = ("weft_placement.fleet", "weft_metadata_cache.domain", "weft_metadata_cache.app")
+    projection = runtime.projection("metadata-cache", fold, state, code=code, taken_up=state.taken_up)
     leadership = await runtime.leadership()
     collector = Collector(
         runtime.log,

@@ -1,7 +1,6 @@
 """The reconciler, put together."""
 
 from weft_contracts.commit import Decision
-from weft_eventlog import Projection
 from weft_placement.fleet import digest_of
 from weft_runtime.service import Runtime
 
@@ -27,4 +26,6 @@ async def start(runtime: Runtime) -> None:
     def rule(now: float, seed: int) -> list[Decision]:
         return decide(state, attention.look(now))
 
-    await runtime.decide(Projection(runtime.log, name="reconciler", fold=state.fold), rule, lambda: digest_of(state))
+    code = ("weft_placement.fleet", "weft_reconciler.domain", "weft_reconciler.app")
+    projection = runtime.projection("reconciler", state.fold, state, code=code, taken_up=state.taken_up)
+    await runtime.decide(projection, rule, lambda: digest_of(state))

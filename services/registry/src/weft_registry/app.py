@@ -7,7 +7,6 @@ from typing import Any
 
 from weft_contracts.commit import Decision, Recorded
 from weft_contracts.ids import TokenId
-from weft_eventlog import Projection
 from weft_placement.fleet import digest_of
 from weft_runtime.logs import get_logger
 from weft_runtime.service import Runtime
@@ -51,7 +50,9 @@ async def start(runtime: Runtime) -> None:
 
     runtime.spawn("topology", keep_topology(runtime))
     runtime.spawn("leases", listener.run())
-    await runtime.decide(Projection(runtime.log, name="registry", fold=fold), rule, lambda: digest_of(state))
+    code = ("weft_placement.fleet", "weft_registry.domain", "weft_registry.app")
+    projection = runtime.projection("registry", fold, state, code=code)
+    await runtime.decide(projection, rule, lambda: digest_of(state))
     if authority is None:
         _log.warning("no trust folder: no worker can get a credential", remedy="set WEFT_TRUST")
         return

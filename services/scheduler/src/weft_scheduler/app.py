@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from prometheus_client import Gauge
 from weft_contracts.commit import Decision, Recorded
-from weft_eventlog import Projection
 from weft_runtime.service import Runtime
 
 from weft_scheduler.domain.decide import decide
@@ -24,7 +23,8 @@ async def start(runtime: Runtime, rules: Rules) -> None:
         _WAITING.set(len(state.waiting))
         _LEAVING.set(len(state.fleet.leaving))
 
-    projection = Projection(runtime.log, name="scheduler", fold=fold)
+    code = ("weft_placement.fleet", "weft_scheduler.domain", "weft_scheduler.app")
+    projection = runtime.projection("scheduler", fold, state, code=code, taken_up=state.taken_up)
 
     def rule(now: float, seed: int) -> Sequence[Decision]:
         return decide(state, rules, now, seed, projection.suspects)

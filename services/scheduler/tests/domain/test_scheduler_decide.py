@@ -424,11 +424,12 @@ def test_every_placement_is_explained_as_it_was_decided(mesh: Mesh):
     mesh.log.model("toy", spec(), replicas=6)
     mesh.log.model("wide", spec(3 * GIB, strategy="spread"), replicas=3)
     mesh.settle()
-    for id, view in mesh.fleet.replicas.items():
+    for id in mesh.fleet.replicas:
         answers = explain_decision(mesh.log.records, id).answers
         offers = [answer for answer in answers if answer.refusal is None]
-        decision = view.placed or view.unplaceable
-        assert decision is not None
+        said = [fact for commit in mesh.log.records if commit.aggregate == replica(id) for fact in commit.facts]
+        decision = said[-1]
+        assert isinstance(decision, Placed | Unplaceable)
         recorded = [(c.node, c.score, c.devices) for c in decision.receipt.candidates]
         assert recorded == [(o.node, o.score, o.devices) for o in offers][:8], id
         assert 3 == len(answers)

@@ -276,7 +276,7 @@ class Fleet:
         over = not wanted and not held
         model = self.models.get(view.model)
         if model is not None:
-            _list(cast("dict[ReplicaId, None]", model.replicas), id, not over)
+            _list(model.replicas, id, not over)
         _list(self.closed, id, over)
         if len(self.closed) > CLOSED_KEPT:
             self._forget(next(iter(self.closed)))

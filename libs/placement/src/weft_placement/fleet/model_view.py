@@ -1,6 +1,6 @@
 """A model: its revisions and how far its replicas are counted."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -31,8 +31,8 @@ class ModelView:
     unservable: str | None = None
     next_number: int = 1
     """The number of the next replica that is ever added."""
-    replicas: Collection[ReplicaId] = field(default_factory=dict[ReplicaId, None])
-    """Replicas that are wanted or still hold a claim, oldest first. The index keeps it: a live view."""
+    replicas: dict[ReplicaId, None] = field(default_factory=dict[ReplicaId, None])
+    """Replicas that are wanted or still hold a claim, oldest first. The index changes it in place."""
 
 
 def evolve_model(id: ModelId, view: ModelView | None, fact: ModelFact, cause: Cause) -> ModelView | None:

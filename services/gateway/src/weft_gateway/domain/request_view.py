@@ -1,11 +1,10 @@
 """A request for change and its outcome, folded from its own facts."""
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, cast
 
 from weft_contracts.commit import Recorded
-from weft_contracts.facts.fact import Fact
-from weft_contracts.facts.request import Fulfilled, Rejected
+from weft_contracts.facts.request import Fulfilled, Rejected, RequestFact
 from weft_contracts.ids import RequestId
 
 RequestState = Literal["pending", "fulfilled", "rejected"]
@@ -16,7 +15,7 @@ class RequestView:
     """One request. `asked` is the fact that it began with."""
 
     id: RequestId
-    asked: Fact
+    asked: RequestFact
     actor: str
     correlation_id: str
     event_id: str
@@ -49,7 +48,7 @@ def evolve_request(view: RequestView | None, recorded: Recorded) -> RequestView 
         elif view is None:
             view = RequestView(
                 id=RequestId(recorded.aggregate.key),
-                asked=fact,
+                asked=cast("RequestFact", fact),
                 actor=recorded.actor,
                 correlation_id=recorded.correlation_id,
                 event_id=recorded.event_id,

@@ -1,6 +1,7 @@
 """The directory: which models there are and where their ready replicas answer."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from weft_contracts.commit import Recorded
 from weft_contracts.ids import ModelId
@@ -12,19 +13,21 @@ from weft_gateway.domain.target import Target
 from weft_gateway.projections.signal import Signal
 
 
+@dataclass(eq=False)
 class Directory:
     """The fleet, and per model what may be routed to. Answers from memory."""
 
-    def __init__(self) -> None:
-        self.fleet = Fleet()
-        self.changed = Signal()
-        self.version = 0
-        """Counts the folded batches: what was read under another one may be stale."""
-        self.created: dict[ModelId, float] = {}
-        """When a model's first revision was accepted, in seconds since the epoch."""
-        self.event_id = ""
-        """Of the last folded commit; its sequence is the fleet's position."""
-        self._targets: dict[ModelId, tuple[Target, ...]] = {}
+    fleet: Fleet = field(default_factory=Fleet)
+    changed: Signal = field(default_factory=Signal, compare=False)
+    version: int = field(default=0, compare=False)
+    """Counts the folded batches: what was read under another one may be stale."""
+    created: dict[ModelId, float] = field(default_factory=dict[ModelId, float])
+    """When a model's first revision was accepted, in seconds since the epoch."""
+    event_id: str = ""
+    """Of the last folded commit; its sequence is the fleet's position."""
+    _targets: dict[ModelId, tuple[Target, ...]] = field(
+        default_factory=dict[ModelId, tuple[Target, ...]], compare=False
+    )
 
     def fold(self, commits: Sequence[Recorded]) -> None:
         """Fold a batch and wake who waits for a change."""
@@ -33,6 +36,10 @@ class Directory:
             if commit.aggregate.kind == "model":
                 self.created.setdefault(ModelId(commit.aggregate.key), commit.at)
             self.event_id = commit.event_id
+        self.stirred()
+
+    def stirred(self) -> None:
+        """What was read before may be stale: wake who waits for a change."""
         self._targets.clear()
         self.version += 1
         self.changed.fire()

@@ -3,6 +3,7 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from weft_contracts.commit import Recorded
 from weft_contracts.ids import RequestId
@@ -13,15 +14,17 @@ KEPT = 10_000
 """Older ones are looked up in the log or in the tables."""
 
 
+@dataclass(eq=False)
 class Requests:
     """Folded from the log's requests."""
 
-    def __init__(self, kept: int = KEPT) -> None:
-        self._kept = kept
-        self._views: OrderedDict[RequestId, RequestView] = OrderedDict()
-        self._waiters: dict[RequestId, set[asyncio.Future[RequestView]]] = {}
-        self.forgotten = 0
-        """Last sequence of the newest request that is no longer kept."""
+    kept: int = field(default=KEPT, compare=False)
+    _views: OrderedDict[RequestId, RequestView] = field(default_factory=OrderedDict[RequestId, RequestView])
+    _waiters: dict[RequestId, set[asyncio.Future[RequestView]]] = field(
+        default_factory=dict[RequestId, set[asyncio.Future[RequestView]]], compare=False
+    )
+    forgotten: int = 0
+    """Last sequence of the newest request that is no longer kept."""
 
     def fold(self, commits: Sequence[Recorded]) -> None:
         for commit in commits:
@@ -57,7 +60,7 @@ class Requests:
         if view is None:
             return
         self._views[id] = view
-        if len(self._views) > self._kept:
+        if len(self._views) > self.kept:
             _, oldest = self._views.popitem(last=False)
             self.forgotten = max(self.forgotten, oldest.sequence)
         if view.outcome is not None:

@@ -1,6 +1,7 @@
 """Registration tokens by id, for the route where machines ask to join."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from weft_contracts.commit import Recorded
 from weft_contracts.ids import TokenId
@@ -8,11 +9,11 @@ from weft_contracts.ids import TokenId
 from weft_gateway.domain.token_check import TokenView, check_token, evolve_token
 
 
+@dataclass(eq=False)
 class Tokens:
     """Every token that was ever made: they are few."""
 
-    def __init__(self) -> None:
-        self._views: dict[TokenId, TokenView] = {}
+    _views: dict[TokenId, TokenView] = field(default_factory=dict[TokenId, TokenView])
 
     def fold(self, commits: Sequence[Recorded]) -> None:
         for commit in commits:

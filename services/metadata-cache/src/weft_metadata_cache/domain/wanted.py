@@ -57,6 +57,10 @@ class State:
     offering: dict[ReplicaId, None] = field(default_factory=dict[ReplicaId, None], compare=False)
     """Replicas to look at: ready ones whose files are not all verified, as far as is known."""
 
+    def taken_up(self) -> None:
+        """The memory was filled from a snapshot: every replica is looked at once."""
+        self.offering.update(dict.fromkeys(self.fleet.replicas))
+
     def apply(self, recorded: Recorded) -> None:
         """Fold one commit."""
         self.fleet.apply(recorded)

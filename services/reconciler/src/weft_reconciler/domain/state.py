@@ -44,6 +44,10 @@ class State:
         for recorded in commits:
             self.apply(recorded)
 
+    def taken_up(self) -> None:
+        """The memory was filled from a snapshot: every model is looked at once."""
+        self.restless.update(dict.fromkeys(self.fleet.models))
+
     def apply(self, recorded: Recorded) -> None:
         """Fold one commit."""
         if recorded.aggregate.kind == "node":

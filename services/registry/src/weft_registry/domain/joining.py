@@ -28,16 +28,14 @@ def answer(state: RegistryState, pending: Pending, now: float) -> Decision:
 
 def rejected(pending: Pending, status: int, reason: str) -> Decision:
     """A request refused with one sentence."""
-    request = pending.recorded
     return Decision(
-        (Commit(request.aggregate, (Rejected(status=status, reason=reason),), pending.guard, request.cause),),
+        (Commit(pending.aggregate, (Rejected(status=status, reason=reason),), pending.guard, pending.cause),),
         why=reason,
     )
 
 
 def _fulfilled(pending: Pending, **result: str) -> Commit:
-    request = pending.recorded
-    return Commit(request.aggregate, (Fulfilled(result=result),), pending.guard, request.cause)
+    return Commit(pending.aggregate, (Fulfilled(result=result),), pending.guard, pending.cause)
 
 
 def _fault(fact: JoinRequested) -> str | None:
@@ -66,7 +64,7 @@ def _join(state: RegistryState, pending: Pending, fact: JoinRequested, now: floa
         id = node_id_of(fact.public_key)
     except ValueError as error:
         return rejected(pending, 400, str(error))
-    cause = pending.recorded.cause
+    cause = pending.cause
     name = name_of("node", fact.name)
     claim = state.names.get(name)
     if claim is not None and claim.owner not in (None, id):
@@ -113,8 +111,8 @@ def _approve(state: RegistryState, pending: Pending, fact: ApprovalRequested) ->
     if node.approved:
         return rejected(pending, 409, f"the node {node.name} is approved already")
     aggregate = node_of(fact.node)
-    cause = pending.recorded.cause
-    approved = Approved(by=pending.recorded.actor)
+    cause = pending.cause
+    approved = Approved(by=pending.actor)
     return Decision(
         (
             Commit(aggregate, (approved,), Guard(aggregate, node.sequence), cause),

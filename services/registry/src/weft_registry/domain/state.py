@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from weft_contracts.commit import Guard, Recorded
+from weft_contracts.commit import Cause, Guard, Recorded
 from weft_contracts.facts.mesh import Founded
 from weft_contracts.facts.name import Claimed, Released
 from weft_contracts.facts.request import ApprovalRequested, Fulfilled, JoinRequested, Rejected
@@ -23,13 +23,16 @@ class Pending:
     """A request without an outcome. `sequence` is its aggregate's last commit."""
 
     fact: Asked
-    recorded: Recorded
+    aggregate: Aggregate
+    actor: str
+    cause: Cause
+    """Of what follows from it."""
     sequence: int
 
     @property
     def guard(self) -> Guard:
         """Holds as long as nobody has answered."""
-        return Guard(self.recorded.aggregate, self.sequence)
+        return Guard(self.aggregate, self.sequence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,9 @@ class RegistryState:
         for fact in recorded.facts:
             match fact:
                 case JoinRequested() | ApprovalRequested():
-                    self.pending[id] = Pending(fact, recorded, recorded.sequence)
+                    self.pending[id] = Pending(
+                        fact, recorded.aggregate, recorded.actor, recorded.cause, recorded.sequence
+                    )
                 case Fulfilled() | Rejected():
                     self.pending.pop(id, None)
                 case _:

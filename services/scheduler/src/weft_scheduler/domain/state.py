@@ -1,6 +1,7 @@
 """What the scheduler knows: the fleet, who waits for a place, and each waiting revision's board."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from weft_contracts.commit import Recorded
 from weft_contracts.ids import ReplicaId
@@ -14,20 +15,24 @@ BOARDS_KEPT = 128
 """Of revisions; one more makes the one that was longest not looked at be made anew when it is needed."""
 
 
+@dataclass(slots=True)
 class State:
     """Folded from the log. The boards are a memory of answers: the same as asking every node again."""
 
-    def __init__(self, policy: Policy) -> None:
-        self.fleet = Fleet()
-        self.waiting = Waiting()
-        self.policy = policy
-        self._boards: dict[Revision, Board | str] = {}
+    policy: Policy = field(compare=False)
+    fleet: Fleet = field(default_factory=Fleet)
+    waiting: Waiting = field(default_factory=Waiting)
+    _boards: dict[Revision, Board | str] = field(default_factory=dict[Revision, Board | str], compare=False)
 
     def fold(self, commits: Iterable[Recorded]) -> None:
         """Take the next commits of the log, every one of them, in order."""
         for recorded in commits:
             self.fleet.apply(recorded)
             self.waiting.follow(self.fleet, recorded)
+
+    def taken_up(self) -> None:
+        """The memory was filled from a snapshot: all that waits is looked at again."""
+        self.waiting.look_anew()
 
     def board(self, revision: Revision, sample: ReplicaId, outlook: Outlook) -> Board | str:
         """The revision's board in step with the outlook, or why its claim can't be computed.

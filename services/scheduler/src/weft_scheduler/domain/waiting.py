@@ -24,14 +24,14 @@ class Group:
     """When to look again at the latest, in seconds since the epoch."""
 
 
+@dataclass(slots=True)
 class Waiting:
     """Follows the fleet's `waiting`, commit by commit."""
 
-    def __init__(self) -> None:
-        self._groups: dict[Revision, Group] = {}
-        self._revision_of: dict[ReplicaId, Revision] = {}
-        self._revisions: dict[ModelId, dict[int, None]] = {}
-        """The waiting revisions of each model: a model's commit looks at no other's."""
+    _groups: dict[Revision, Group] = field(default_factory=dict[Revision, Group])
+    _revision_of: dict[ReplicaId, Revision] = field(default_factory=dict[ReplicaId, Revision])
+    _revisions: dict[ModelId, dict[int, None]] = field(default_factory=dict[ModelId, dict[int, None]])
+    """The waiting revisions of each model: a model's commit looks at no other's."""
 
     def __len__(self) -> int:
         return len(self._revision_of)
@@ -39,6 +39,11 @@ class Waiting:
     def __iter__(self) -> Iterator[tuple[Revision, Group]]:
         """The group that has waited longest comes first."""
         return iter(tuple(self._groups.items()))
+
+    def look_anew(self) -> None:
+        """Forget what was looked at before, and when."""
+        for id, group in self._groups.items():
+            self._groups[id] = Group(group.replicas)
 
     def follow(self, fleet: Fleet, recorded: Recorded) -> None:
         """Take up what a commit, already folded into the fleet, changed."""

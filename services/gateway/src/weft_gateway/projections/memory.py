@@ -1,0 +1,29 @@
+"""All that a gateway remembers of the log, in one piece: what its snapshots hold."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from weft_contracts.commit import Recorded
+
+from weft_gateway.projections.directory import Directory
+from weft_gateway.projections.requests import Requests
+from weft_gateway.projections.tokens import Tokens
+
+
+@dataclass(eq=False)
+class Memory:
+    """Folded in one go, so that its parts stand at the same place."""
+
+    directory: Directory = field(default_factory=Directory)
+    tokens: Tokens = field(default_factory=Tokens)
+    requests: Requests = field(default_factory=Requests)
+
+    def fold(self, commits: Sequence[Recorded]) -> None:
+        """Fold a batch."""
+        self.directory.fold(commits)
+        self.tokens.fold(commits)
+        self.requests.fold(commits)  # last: who waits for an outcome then finds the rest folded
+
+    def taken_up(self) -> None:
+        """The memory was filled from a snapshot."""
+        self.directory.stirred()
