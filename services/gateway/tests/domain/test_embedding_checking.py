@@ -57,11 +57,21 @@ def test_what_cannot_be_meant_is_refused_by_name(fields: dict[str, Any], param: 
 
 def test_answers_carry_the_same_numbers_either_way() -> None:
     vector = packed([0.25, -1.5, 1e-7])
-    floats = json.loads(embedding_answer(check_embedding(body()), [vector], 3))
-    coded = json.loads(embedding_answer(check_embedding(body(encoding_format="base64")), [vector], 3))
+    floats = json.loads(b"".join(embedding_answer(check_embedding(body()), [vector], 3)))
+    coded = json.loads(b"".join(embedding_answer(check_embedding(body(encoding_format="base64")), [vector], 3)))
     assert list(unpacked(vector)) == floats["data"][0]["embedding"]
     assert vector == base64.b64decode(coded["data"][0]["embedding"])
     assert {"prompt_tokens": 3, "total_tokens": 3} == floats["usage"]
+
+
+def test_a_large_answer_is_written_in_pieces_that_make_one_body() -> None:
+    vectors = [packed([float(index)] * 4096) for index in range(40)]
+    pieces = list(embedding_answer(check_embedding(body(input=["x"] * 40)), vectors, 40))
+    whole = json.loads(b"".join(pieces))
+    assert 11 == len(pieces)
+    assert [[float(index)] * 4096 for index in range(40)] == [row["embedding"] for row in whole["data"]]
+    assert list(range(40)) == [row["index"] for row in whole["data"]]
+    assert ("list", "m") == (whole["object"], whole["model"])
 
 
 def test_dimensions_are_taken_if_they_are_the_models_own() -> None:

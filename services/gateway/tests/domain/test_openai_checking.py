@@ -155,6 +155,11 @@ def test_a_prompt_is_a_text_or_token_ids() -> None:
         assert "prompt" == refused.value.param
 
 
+def test_a_list_of_too_many_prompts_is_refused_before_each_is_looked_at() -> None:
+    with pytest.raises(Refused, match="has 200 prompts; at most 128"):
+        check_completion(text(prompt=[""] * 200))
+
+
 def test_several_prompts_and_choices_are_each_a_request_with_a_seed_of_its_own() -> None:
     asked = check_completion(text(prompt=["a", [1, 2]], n=2, seed=5))
     each = choices_of(asked, 10, 99)

@@ -3,8 +3,10 @@
 import msgspec
 
 from weft_gateway.domain.asked import Asked
+from weft_gateway.domain.choices import MAX_CHOICES
 from weft_gateway.domain.openai.decoding import decode
 from weft_gateway.domain.openai.fields import Common, Neutral, refuse_unless_neutral, unsupported
+from weft_gateway.domain.openai.given import checked_ids, checked_text
 from weft_gateway.domain.openai.ranges import asked_of, out_of_range, token_budget
 from weft_gateway.domain.refused import Refused
 
@@ -53,32 +55,21 @@ def check_completion(body: bytes) -> Asked:
     )
 
 
-def _prompts(prompt: str | list[str | int | list[int]]) -> list[Prompt]:
+def _prompts(given: str | list[str | int | list[int]]) -> list[Prompt]:
     """One prompt or several, each a text or token ids."""
-    if isinstance(prompt, str):
-        return [_text("prompt", prompt)]
-    ids = [item for item in prompt if isinstance(item, int)]
-    if len(ids) == len(prompt):
-        return [_token_ids("prompt", ids)]
+    if isinstance(given, str):
+        return [checked_text("prompt", "prompt", given)]
+    ids = [item for item in given if isinstance(item, int)]
+    if len(ids) == len(given):
+        return [tuple(checked_ids("prompt", "prompt", ids))]
+    if len(given) > MAX_CHOICES:
+        what = f"`prompt` has {len(given)} prompts; at most {MAX_CHOICES} are taken at once."
+        raise Refused(400, what, param="prompt", code="too_many")
     found: list[Prompt] = []
-    for place, item in enumerate(prompt):
+    for place, item in enumerate(given):
         at = f"prompt[{place}]"
         if isinstance(item, int):
             raise Refused(400, f"`{at}` is a number among prompts; give token ids as lists.", param="prompt")
-        found.append(_text(at, item) if isinstance(item, str) else _token_ids(at, item))
+        text = isinstance(item, str)
+        found.append(checked_text("prompt", at, item) if text else tuple(checked_ids("prompt", at, item)))
     return found
-
-
-def _text(at: str, text: str) -> str:
-    if not text:
-        raise Refused(400, f"`{at}` is empty; give a text.", param="prompt", code="empty")
-    return text
-
-
-def _token_ids(at: str, ids: list[int]) -> tuple[int, ...]:
-    if not ids:
-        raise Refused(400, f"`{at}` is empty; give a text or token ids.", param="prompt", code="empty")
-    for place, id in enumerate(ids):
-        if not 0 <= id < 2**32:
-            raise Refused(400, f"`{at}[{place}]` is {id}; a token id is 0 or more.", param="prompt")
-    return tuple(ids)

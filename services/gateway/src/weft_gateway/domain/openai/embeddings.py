@@ -3,18 +3,20 @@
 import base64
 import sys
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
 
 from weft_gateway.domain.openai.decoding import decode
+from weft_gateway.domain.openai.given import checked_ids, checked_text, empty
 from weft_gateway.domain.refused import Refused
 
 MAX_INPUTS = 2048
 """As OpenAI bounds a list."""
-HIGHEST_ID = 2**32 - 1
+PIECE_BYTES = 64 * 1024
+"""Of vectors that are written at once."""
 Input = str | list[int]
 Format = Literal["float", "base64"]
 
@@ -64,8 +66,11 @@ def check_length(asked: AskedEmbedding, context_tokens: int) -> None:
             )
 
 
-def embedding_answer(asked: AskedEmbedding, vectors: Sequence[bytes], tokens: int) -> bytes:
-    """The answer's body. `vectors` hold 32-bit floats, little-endian. Raises Refused for other `dimensions`."""
+def embedding_answer(asked: AskedEmbedding, vectors: Sequence[bytes], tokens: int) -> Iterator[bytes]:
+    """The answer's body in pieces, of some milliseconds of work each: it may be 100 MB.
+
+    `vectors` hold 32-bit floats, little-endian. Raises Refused for other `dimensions`, before the first piece.
+    """
     made = len(vectors[0]) // 4
     if asked.dimensions not in (None, made):
         raise Refused(
@@ -75,10 +80,20 @@ def embedding_answer(asked: AskedEmbedding, vectors: Sequence[bytes], tokens: in
             param="dimensions",
             code="unsupported_parameter",
         )
+    return _pieces(asked, vectors, tokens)
+
+
+def _pieces(asked: AskedEmbedding, vectors: Sequence[bytes], tokens: int) -> Iterator[bytes]:
     write = _base64 if asked.format == "base64" else _floats
-    data = [{"object": "embedding", "index": index, "embedding": write(vector)} for index, vector in enumerate(vectors)]
+    at_once = max(1, PIECE_BYTES // len(vectors[0]))
+    for start in range(0, len(vectors), at_once):
+        rows = [
+            {"object": "embedding", "index": index, "embedding": write(vector)}
+            for index, vector in enumerate(vectors[start : start + at_once], start)
+        ]
+        yield (b"," if start else b'{"object":"list","data":[') + _encode(rows)[1:-1]
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
-    return _encode({"object": "list", "data": data, "model": asked.model, "usage": usage})
+    yield b'],"model":%b,"usage":%b}' % (_encode(asked.model), _encode(usage))
 
 
 def _base64(vector: bytes) -> str:
@@ -106,41 +121,22 @@ def _format(given: str | None) -> Format:
 def _inputs(given: str | list[str | int | list[int]]) -> tuple[Input, ...]:
     """A text or token ids, or a list of either."""
     if isinstance(given, str):
-        return (_filled("input", given),)
+        return (checked_text("input", "input", given),)
     if not given:
-        raise _empty("input")
+        raise empty("input", "input")
     ids = [each for each in given if isinstance(each, int)]
     if len(ids) == len(given):
-        return (_ids("input", ids),)
-    if ids or len({isinstance(each, str) for each in given}) > 1:
-        what = "`input` mixes kinds; give texts, token ids, or lists of token ids."
-        raise Refused(400, what, param="input", code="wrong_type")
+        return (checked_ids("input", "input", ids),)
     if len(given) > MAX_INPUTS:
         what = f"`input` has {len(given)} entries; at most {MAX_INPUTS} are taken at once."
         raise Refused(400, what, param="input", code="too_many")
+    if ids or len({isinstance(each, str) for each in given}) > 1:
+        what = "`input` mixes kinds; give texts, token ids, or lists of token ids."
+        raise Refused(400, what, param="input", code="wrong_type")
     return tuple(
         [
-            _filled(f"input[{place}]", each) if isinstance(each, str) else _ids(f"input[{place}]", each)
+            checked_text("input", at, each) if isinstance(each, str) else checked_ids("input", at, each)
             for place, each in enumerate(given)
-            if not isinstance(each, int)
+            if not isinstance(each, int) and (at := f"input[{place}]")
         ]
     )
-
-
-def _filled(at: str, text: str) -> str:
-    if not text:
-        raise _empty(at)
-    return text
-
-
-def _ids(at: str, ids: list[int]) -> list[int]:
-    if not ids:
-        raise _empty(at)
-    for place, id in enumerate(ids):
-        if not 0 <= id <= HIGHEST_ID:
-            raise Refused(400, f"`{at}[{place}]` is {id}; a token id is 0 or more.", param="input", code="out_of_range")
-    return ids
-
-
-def _empty(at: str) -> Refused:
-    return Refused(400, f"`{at}` is empty; give a text or token ids.", param="input", code="empty")

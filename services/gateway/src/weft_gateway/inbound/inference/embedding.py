@@ -168,7 +168,11 @@ class EmbeddingDesk:
             lane.in_flight -= 1
             self.queue.wake(lane.target.model)
         embedding.tokens = made.prompt_tokens
-        embedding.answer(embedding_answer(embedding.asked, made.vectors, made.prompt_tokens))
+        pieces: list[bytes] = []
+        for piece in embedding_answer(embedding.asked, made.vectors, made.prompt_tokens):
+            pieces.append(piece)
+            await asyncio.sleep(0)  # others have their turn
+        embedding.answer(b"".join(pieces))
         return False
 
     def _failed(self, embedding: Embedding, lane: Lane, failed: QuestionFailed) -> bool:
