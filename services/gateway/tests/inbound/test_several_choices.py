@@ -68,7 +68,7 @@ async def test_one_refused_choice_refuses_all_and_a_client_that_leaves_ends_all(
     first, second = replica.engine.tickets.values()
     first.fail(pb.FAULT_BAD_REQUEST, "no")
     answer = await wire.answer()
-    assert (400, "no") == (answer.status, answer.json()["error"]["message"])
+    assert (400, "No.") == (answer.status, answer.json()["error"]["message"])
     await replica.engine.has(1)
     assert [second.number] == replica.engine.cancelled
     replica.engine.tickets.clear()

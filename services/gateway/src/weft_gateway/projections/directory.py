@@ -9,6 +9,7 @@ from weft_placement.fleet import Fleet, ModelView, ReplicaView
 
 from weft_gateway.domain.prospect import Prospect, prospect
 from weft_gateway.domain.ready_targets import ready_targets
+from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.target import Target
 from weft_gateway.projections.signal import Signal
 
@@ -47,6 +48,15 @@ class Directory:
     def model(self, name: str) -> ModelView | None:
         """The model that bears a name; None for a deleted one."""
         return self.fleet.model_named(name)
+
+    def asked_for(self, name: str) -> ModelView:
+        """The same, where there must be one. Raises Refused, 404, which names what there is."""
+        model = self.model(name)
+        if model is None:
+            names = ", ".join(served.name for served in self.served()[:20]) or "none"
+            what = f"Model {name[:128]!r} does not exist; there is: {names}."
+            raise Refused(404, what, param="model", code="model_not_found")
+        return model
 
     def served(self) -> list[ModelView]:
         """All models that are not deleted, by name."""

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from weft_gateway.domain.asked import Message
+from weft_gateway.domain.openai.fields import unsupported
 from weft_gateway.domain.refused import Refused
 
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "user"}
@@ -64,7 +65,7 @@ def _message(at: str, turn: Turn, names: dict[str, str]) -> Message:
         ("function_call", _FUNCTIONS),
     ):
         if getattr(turn, field):
-            raise _unsupported(f"{at}.{field}", why)
+            raise unsupported(f"{at}.{field}", why)
     if (turn.tool_call_id is not None) != (turn.role == "tool"):
         right = "missing" if turn.role == "tool" else "only for the role tool"
         raise Refused(400, f"`{at}.tool_call_id` is {right}.", param=f"{at}.tool_call_id")
@@ -94,7 +95,7 @@ def _called(at: str, turn: Turn, names: dict[str, str]) -> str:
         lines.append(turn.content if isinstance(turn.content, str) else _joined(at, turn.content))
     for place, call in enumerate(turn.tool_calls or ()):
         if call.type != "function" or call.function is None or call.custom is not None:
-            raise _unsupported(f"{at}.tool_calls[{place}]", "only functions are called")
+            raise unsupported(f"{at}.tool_calls[{place}]", "only functions are called")
         names[call.id] = call.function.name
         name = msgspec.json.encode(call.function.name).decode()
         lines.append(f'{{"name": {name}, "arguments": {call.function.arguments or "{}"}}}')
@@ -108,14 +109,10 @@ def _joined(at: str, parts: list[dict[str, Any]]) -> str:
         where = f"{at}.content[{place}]"
         kind, text = part.get("type"), part.get("text")
         if kind != "text":
-            raise _unsupported(where, f"it is of type {str(kind)[:40]!r}, and only text parts are taken")
+            raise unsupported(where, f"it is of type {str(kind)[:40]!r}, and only text parts are taken")
         if not isinstance(text, str) or set(part) - {"type", "text"}:
             raise Refused(400, f"`{where}` must be an object of `type` and `text`.", param=where)
         texts.append(text)
     if not texts:
         raise Refused(400, f"`{at}.content` is empty; give a string or text parts.", param=f"{at}.content")
     return "\n".join(texts)
-
-
-def _unsupported(at: str, why: str) -> Refused:
-    return Refused(400, f"`{at}` is not supported: {why}.", param=at, code="unsupported_parameter")

@@ -82,8 +82,4 @@ class Models:
 
     def _model(self, ref: str) -> ModelView:
         """Raises Refused, 404, which lists what exists."""
-        model = self._directory.fleet.models.get(ModelId(ref)) or self._directory.model(ref)
-        if model is None:
-            names = ", ".join(served.name for served in self._directory.served()[:20]) or "none"
-            raise Refused(404, f"Model {ref[:128]!r} does not exist; there is: {names}.", code="model_not_found")
-        return model
+        return self._directory.fleet.models.get(ModelId(ref)) or self._directory.asked_for(ref)

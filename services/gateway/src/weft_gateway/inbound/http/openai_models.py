@@ -29,12 +29,7 @@ class OpenAIModels:
 
     async def get(self, id: str) -> dict[str, Any]:
         """One model; under `weft`, how it stands and why."""
-        model = self._directory.model(id)
-        if model is None:
-            names = ", ".join(served.name for served in self._directory.served()[:20]) or "none"
-            raise Refused(
-                404, f"Model {id[:128]!r} does not exist; there is: {names}.", param="model", code="model_not_found"
-            )
+        model = self._directory.asked_for(id)
         created = self._directory.created.get(model.id, 0.0)
         return openai_model_detail(model, created, standing(model, self._directory.replicas(model)))
 

@@ -185,17 +185,9 @@ class Desk:
             running.refuse(Refused(503, "The gateway is stopping; send the request again.", code="stopping"))
 
     def _model(self, asked: Asked) -> ModelView:
-        model = self.directory.model(asked.model)
         if self.stopping:
             raise Refused(503, "The gateway is stopping; send the request again.", code="stopping")
-        if model is None:
-            names = ", ".join(served.name for served in self.directory.served()[:20]) or "none"
-            raise Refused(
-                404,
-                f"Model {asked.model[:128]!r} does not exist; there is: {names}.",
-                param="model",
-                code="model_not_found",
-            )
+        model = self.directory.asked_for(asked.model)
         check_writes(model.name, model.spec)
         if asked.max_tokens > model.spec.context_tokens:
             raise Refused(

@@ -127,11 +127,7 @@ class EmbeddingDesk:
     def _model(self, asked: AskedEmbedding) -> ModelView:
         if self._desk.stopping:
             raise _stopping()
-        model = self.directory.model(asked.model)
-        if model is None:
-            names = ", ".join(served.name for served in self.directory.served()[:20]) or "none"
-            what = f"Model {asked.model[:128]!r} does not exist; there is: {names}."
-            raise Refused(404, what, param="model", code="model_not_found")
+        model = self.directory.asked_for(asked.model)
         check_embeds(model.name, model.spec)
         check_length(asked, model.spec.context_tokens)
         return model

@@ -12,11 +12,11 @@ def refusal_for(output: pb.Output) -> Refused | None:
         return None
     match output.fault:
         case pb.FAULT_BAD_REQUEST:
-            return Refused(400, output.error or "The engine refused the request.", code="bad_request")
+            return Refused(400, _sentence(output.error or "the engine refused the request"), code="bad_request")
         case pb.FAULT_CONTEXT_EXCEEDED:
             return Refused(
                 400,
-                output.error or "The prompt is longer than the model's context.",
+                _sentence(output.error or "the prompt is longer than the model's context"),
                 code="context_length_exceeded",
             )
         case _:
@@ -26,3 +26,8 @@ def refusal_for(output: pb.Output) -> Refused | None:
 def is_retiring(error: SessionError) -> bool:
     """Whether a session was refused because its replica takes nothing new: the request itself has not failed."""
     return isinstance(error, SessionRefused) and error.reason == pb.REFUSAL_REASON_RETIRING
+
+
+def _sentence(said: str) -> str:
+    """What an engine says, begun and ended like all that a client reads."""
+    return f"{said[:1].upper()}{said[1:].rstrip('.')}."
