@@ -49,7 +49,10 @@ class Room:
             with self.made:
                 assert self.made.wait_for(lambda word=word: self.tokens[number] > word, 20)
             last = word == words - 1
-            self.chorus.speak(self.voices[number], (number, word, last), last=last)
+            if last:
+                self.chorus.end(self.voices[number], (number, word, last))
+            else:
+                self.chorus.speak(self.voices[number], (number, word, last))
 
     def start(self, lengths: list[int]) -> list[threading.Thread]:
         threads: list[threading.Thread] = []

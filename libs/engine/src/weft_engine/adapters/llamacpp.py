@@ -117,10 +117,11 @@ class LlamaCpp:
         """A thread's life: one job after another."""
         while (job := self._jobs.get()) is not None:
             ending = job.run(self._server, self._text, self._say)
-            self._say(job, "", (), (), ending)
+            self._chorus.end(job.voice, (job, "", (), (), ending))
 
-    def _say(self, job: Job, text: str, ids: Sequence[int], scores: Scores, ending: Ending | None = None) -> None:
-        self._chorus.speak(job.voice, (job, text, ids, scores, ending), last=ending is not None)
+    def _say(self, job: Job, text: str, ids: Sequence[int], scores: Scores, made: int, ends: bool) -> None:
+        word = (job, text, ids, scores, None) if text else None
+        self._chorus.speak(job.voice, word, tokens=made, ends=ends)
 
     def _hand_over(self, said: Iterable[Said]) -> None:
         """One step's words go to the tickets; sessions send them when this turn of the loop is over."""

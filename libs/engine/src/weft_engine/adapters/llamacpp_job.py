@@ -20,7 +20,11 @@ MAX_INT32: Final = 2**31 - 1
 RANDOM_SEED: Final = 0xFFFFFFFF
 """llama.cpp draws a seed for this one"""
 
-Post = Callable[["Job", str, Sequence[int], Scores], None]
+Post = Callable[["Job", str, Sequence[int], Scores, int, bool], None]
+"""Takes text with its ids and scores, how many tokens llama.cpp made for it, and whether the end follows at once.
+
+It is called for each token, though some have no text of their own; it returns when the next one is worth asking for.
+"""
 Token = int | tuple[int, pb.TokenScore | None]
 """An id, or an id with its score where the request asked for scores"""
 
@@ -68,6 +72,7 @@ class Job:
     def _listener(self, text: LlamaCppText, post: Post) -> Callable[[str], bool]:
         """The callback for chunks: answers whether to stop."""
         stops, held, scored = self._stops, self._held, self._scored
+        most = self.request.max_tokens or MAX_INT32
 
         def listen(chunk: str) -> bool:
             if self.cancelled:
@@ -81,7 +86,7 @@ class Job:
                     self.prompt_tokens, self.made, self._cached = read[1:]
                     rest, tokens = stops.rest()
                     if rest:
-                        self._post(post, rest, tokens)
+                        self._post(post, rest, tokens, 0, ends=True)
                     self._ending = self._end(read.finish)
                     return False
                 if isinstance(read, ErrorChunk):
@@ -90,9 +95,11 @@ class Job:
                 piece, token_id, made, self.prompt_tokens, score = read
                 missing = made - self.made - 1
                 self.made = made
+                ends = made >= most
                 if not piece:  # a token without text: an end token, or one that only marks
                     held.append((token_id, score) if scored else token_id)
-                    return False
+                    post(self, "", (), (), missing + 1, ends)
+                    return self.cancelled
                 tokens: Sequence[Token]
                 tokens = (token_id,) if not missing else text.ids_of_one_text(piece, missing + 1, token_id)
                 if scored:
@@ -101,24 +108,24 @@ class Job:
                     tokens = (*held, *tokens)
                     held.clear()
                 safe, tokens = stops.feed((piece, tokens))
-                if safe:
-                    self._post(post, safe, tokens)
+                self._post(post, safe, tokens, missing + 1, ends=ends or stops.stopped)
                 if stops.stopped:
                     self._ending = self._end(pb.FINISH_STOP)
                     return True
-                return False
+                return self.cancelled
             except Exception as error:  # raised into native code it would be swallowed
                 self._fail(pb.FAULT_ENGINE, f"a chunk of llama.cpp could not be taken: {error}")
                 return True
 
         return listen
 
-    def _post(self, post: Post, text: str, tokens: Sequence[Token]) -> None:
+    def _post(self, post: Post, text: str, tokens: Sequence[Token], made: int, *, ends: bool) -> None:
         if not self._scored:
-            post(self, text, cast(Sequence[int], tokens), ())
+            post(self, text, cast(Sequence[int], tokens), (), made, ends)
             return
         pairs = cast(Sequence[tuple[int, pb.TokenScore | None]], tokens)
-        post(self, text, [id for id, _ in pairs], [score for _, score in pairs if score is not None])
+        scores = [score for _, score in pairs if score is not None]
+        post(self, text, [id for id, _ in pairs], scores, made, ends)
 
     def _with_score(self, piece: str, ids: Sequence[Token], score: pb.TokenScore | None) -> Sequence[Token]:
         """A piece's tokens with the one score that llama.cpp tells: the last token's.

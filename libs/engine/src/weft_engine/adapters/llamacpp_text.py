@@ -1,16 +1,12 @@
 """llama.cpp's chat template and tokenizer, asked over its loopback port with its key. All calls block."""
 
-import http.client
-import json
-from collections import deque
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import RequestRefused
 
-ANSWER_S: Final = 30.0
-KEPT_CONNECTIONS: Final = 2
+from weft_engine.adapters.llamacpp_port import LlamaCppPort
+
 MAX_KNOWN: Final = 4096
 
 
@@ -18,9 +14,7 @@ class LlamaCppText:
     """Prompts as text and as token ids, exactly as llama.cpp makes them."""
 
     def __init__(self, address: str, key: str) -> None:
-        self._netloc = urlsplit(address).netloc
-        self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-        self._idle: deque[http.client.HTTPConnection] = deque(maxlen=KEPT_CONNECTIONS)
+        self._port = LlamaCppPort(address, key)
         self._known: dict[tuple[str, int, int], tuple[int, ...]] = {}
         self.context_tokens = int(self._ask("GET", "/props", None)["default_generation_settings"]["n_ctx"])
         """What one request's context really holds: llama.cpp rounds it, and keeps it to the model's own."""
@@ -70,33 +64,11 @@ class LlamaCppText:
         return known
 
     def _ask(self, method: str, path: str, body: object) -> Any:
-        sent = None if body is None else json.dumps(body).encode()
-        for fresh in (False, True):
-            connection = None if fresh else self._take()
-            if connection is None:
-                fresh = True
-                connection = http.client.HTTPConnection(self._netloc, timeout=ANSWER_S)
-            try:
-                connection.request(method, path, sent, self._headers)
-                response = connection.getresponse()
-                answer = json.loads(response.read())
-            except (OSError, http.client.HTTPException, ValueError) as error:
-                connection.close()
-                if fresh:
-                    raise RequestRefused(pb.FAULT_ENGINE, f"llama.cpp did not answer: {error}") from None
-                continue  # the server closes connections that were idle for long
-            if len(self._idle) < KEPT_CONNECTIONS:
-                self._idle.append(connection)
-            else:
-                connection.close()
-            if response.status != 200:
-                message = answer.get("error", {}).get("message", answer)
-                raise RequestRefused(pb.FAULT_BAD_REQUEST, f"llama.cpp refused the prompt: {message}")
-            return answer
-        raise AssertionError("the second try returns or raises")
-
-    def _take(self) -> http.client.HTTPConnection | None:
         try:
-            return self._idle.pop()
-        except IndexError:
-            return None
+            answer = self._port.ask(method, path, body)
+        except (OSError, ValueError) as error:
+            raise RequestRefused(pb.FAULT_ENGINE, f"llama.cpp did not answer: {error}") from None
+        if answer.status != 200:
+            message = answer.body.get("error", {}).get("message", answer.body)
+            raise RequestRefused(pb.FAULT_BAD_REQUEST, f"llama.cpp refused the prompt: {message}")
+        return answer.body
