@@ -134,10 +134,13 @@ class Clients:
     def embedded(self, body: dict[str, Any]) -> None:
         asked = {"model": "tiny-embed", "input": [body["messages"][0]["content"], "Paris"]}
         response = self._http.post(f"{self._mesh.url}/v1/embeddings", json=asked)
-        assert 2 == len(response.raise_for_status().json()["data"])
+        assert 200 == response.status_code, response.text
+        assert 2 == len(response.json()["data"])
 
     def _answer(self, body: dict[str, Any]) -> Any:
-        return self._http.post(self._url, json=body).raise_for_status().json()
+        response = self._http.post(self._url, json=body)
+        assert 200 == response.status_code, response.text
+        return response.json()
 
     def _refused(self, status: int, body: dict[str, Any]) -> None:
         response = self._http.post(self._url, json=body)
