@@ -67,7 +67,7 @@ async def start(runtime: Runtime) -> None:
     async def credential(node: NodeId) -> bytes | None:
         return await get_credential(client, node)
 
-    events = Events(runtime.log, projection)
+    events = Events(runtime.log, projection, directory.name_of_node)
     logs = ReplicaLogs(directory)
     routers = [
         Page().router,

@@ -40,6 +40,11 @@ def node_detail(view: NodeView, held: Held) -> Shape:
     }
 
 
+def claim_shape(held: Held) -> Shape:
+    """How many replicas hold something on a node, and how many bytes."""
+    return {"replicas": held.replicas, "bytes": sum(held.claims.values())}
+
+
 def model_shape(view: ModelView, stands: ModelStanding, created: float) -> Shape:
     """A model with its newest spec."""
     return {
@@ -102,6 +107,22 @@ def replica_shape(view: ReplicaView, model_name: str, nodes: Mapping[Any, NodeVi
         "run_event": run.event_id if run is not None else None,
         "reason": _why(view, run),
         "added_at": view.added_at,
+    }
+
+
+def replica_line(view: ReplicaView, model_name: str, nodes: Mapping[Any, NodeView]) -> Shape:
+    """A replica in one line, as the first page shows it; `bytes` is what it claims on all devices."""
+    leader = view.leader
+    node = nodes.get(leader.node) if leader is not None else None
+    return {
+        "id": view.id,
+        "model": view.model,
+        "model_name": model_name,
+        "state": view.state,
+        "wanted": view.wanted,
+        "node_name": node.name if node is not None else None,
+        "bytes": sum(device.bytes for member in view.members for device in member.devices),
+        "reason": _why(view, view.runs.get(leader.node) if leader is not None else None),
     }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from weft_contracts.commit import Recorded
-from weft_contracts.ids import ModelId
+from weft_contracts.ids import ModelId, NodeId
 from weft_placement.fleet import Fleet, ModelView, ReplicaView
 
 from weft_gateway.domain.prospect import Prospect, prospect
@@ -12,6 +12,9 @@ from weft_gateway.domain.ready_targets import ready_targets
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.target import Target
 from weft_gateway.projections.signal import Signal
+
+_OF_NODES = ("node", "machine", "run", "inspection")
+"""Kinds whose key begins with a node's id."""
 
 
 @dataclass(eq=False)
@@ -76,6 +79,12 @@ class Directory:
     def replicas(self, model: ModelView) -> list[ReplicaView]:
         """A model's replicas that are wanted or still hold something."""
         return [r for id in model.replicas if (r := self.fleet.replicas.get(id)) is not None]
+
+    def name_of_node(self, commit: Recorded) -> dict[str, str]:
+        """The name of the node that a commit is about, by its id; empty where it is about none, or nobody knows it."""
+        id = NodeId(commit.aggregate.key.partition(".")[0])
+        node = self.fleet.nodes.get(id) if commit.aggregate.kind in _OF_NODES else None
+        return {id: node.name} if node is not None else {}
 
     def prospect(self, model: ModelView) -> Prospect:
         """What can be hoped for when none of its replicas is ready."""

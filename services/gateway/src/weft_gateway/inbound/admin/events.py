@@ -1,11 +1,12 @@
 """`GET /api/events`: the log in pages, or as server-sent events from any position and then live."""
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
+from weft_contracts.commit import Recorded
 from weft_contracts.subjects import EVENTS, KINDS, Aggregate, kind_filter
 from weft_eventlog import EventLog, LogUnavailable, Projection
 
@@ -23,8 +24,12 @@ Place = Annotated[int | None, Query(ge=0)]
 class Events:
     """Reading the log over HTTP."""
 
-    def __init__(self, log: EventLog, projection: Projection) -> None:
+    def __init__(
+        self, log: EventLog, projection: Projection, names: Callable[[Recorded], dict[str, str]] = lambda _: {}
+    ) -> None:
+        """`names`: what people call those whom a commit's key names."""
         self._log = log
+        self._names = names
         self._projection = projection
         self._followers = 0
         self.stopping = False
@@ -77,7 +82,8 @@ class Events:
                 if head > position:
                     try:
                         async for commit in self._log.read(*filters, after=position, upto=head):
-                            body = json.dumps(event_shape(commit), separators=(",", ":"))
+                            shape = event_shape(commit) | {"names": self._names(commit)}
+                            body = json.dumps(shape, separators=(",", ":"))
                             yield f"id: {commit.sequence}\nevent: commit\ndata: {body}\n\n".encode()
                             position = commit.sequence
                         position = head

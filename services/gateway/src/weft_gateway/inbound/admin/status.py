@@ -1,15 +1,17 @@
-"""`GET /api/status`: the whole mesh in one look, from memory."""
+"""`GET /api/status`: the whole mesh in one look, or what the first page shows of it, from memory."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter
+import msgspec
+from fastapi import APIRouter, Header, Query
+from fastapi.responses import Response
 from weft_eventlog import Projection
 from weft_runtime.health import Health
 
-from weft_gateway.domain.mesh_health import problems_of
-from weft_gateway.domain.model_state import standing
-from weft_gateway.domain.shapes import model_shape, node_shape, replica_shape
+from weft_gateway.domain.entity_tag import names
+from weft_gateway.inbound.admin.rendered import Rendered
 from weft_gateway.inbound.inference.desk import Desk
 from weft_gateway.projections.directory import Directory
 
@@ -29,28 +31,48 @@ class Status:
     ) -> None:
         self._instance = instance
         self._directory = directory
+        self._rendered = Rendered(directory)
         self._projection = projection
         self._desk = desk
         self._health = health
         self._connected = connected
         self._tables = tables
         self.router = APIRouter(tags=["status"])
-        self.router.add_api_route("/api/status", self.get, methods=["GET"])
+        self.router.add_api_route("/api/status", self.get, methods=["GET"], response_model=dict[str, Any])
 
-    async def get(self) -> dict[str, Any]:
-        """Nodes, models, replicas, the log, the brake, and what is wrong."""
-        fleet = self._directory.fleet
-        models = {model.id: standing(model, self._directory.replicas(model)) for model in self._directory.served()}
-        problems = [*self._health.problems.values(), *problems_of(fleet, models)]
+    async def get(
+        self,
+        view: Annotated[Literal["all", "page"], Query()] = "all",
+        if_none_match: Annotated[str | None, Header()] = None,
+    ) -> Response:
+        """Nodes, models, replicas, the log, the brake, and what is wrong. `view=page`: counts, and of nodes and of
+        each model's replicas the first few, those that need an eye before the others; of what is wrong, what is no
+        node's and no model's. The entity tag changes with what is said."""
+        shunned = {replica: why for replica, why in self._desk.sessions.states().items() if why is not None}
+        version = self._rendered.update(shunned)
+        own = list(self._health.problems.values())
         if not self._connected():
-            problems.insert(0, "the event log is away: what runs is served, nothing can change")
-        shunned = self._desk.sessions.states()
+            own.insert(0, "the event log is away: what runs is served, nothing can change")
+        brake = self._rendered.problems[:1] if self._directory.fleet.brake else ()
+        said = (*own, *self._rendered.problems) if view == "all" else (*own, *brake)
+        head = msgspec.json.encode(self._head(said, degraded=bool(own or self._rendered.problems)))
+        said_of = f"{view} {version} {sorted(shunned.items())} ".encode()
+        tag = f'"{blake2b(said_of + head, digest_size=12).hexdigest()}"'
+        headers = {"etag": tag, "cache-control": "no-cache"}
+        if names(if_none_match, tag):
+            return Response(status_code=304, headers=headers)
+        body = head[:-1] + b"," + (self._rendered.whole() if view == "all" else self._rendered.page()) + b"}"
+        return Response(body, media_type="application/json", headers=headers)
+
+    def _head(self, problems: Sequence[str], *, degraded: bool) -> dict[str, Any]:
+        """What may change without a fact."""
+        brake = self._directory.fleet.brake
         return {
             "gateway": {"instance": self._instance, "ready": self._health.ready},
             "mesh": {
-                "health": "degraded" if problems else "ok",
+                "health": "degraded" if degraded else "ok",
                 "problems": problems,
-                "brake": fleet.brake.model_dump(mode="json", exclude={"type", "v"}) if fleet.brake else None,
+                "brake": brake.model_dump(mode="json", exclude={"type", "v"}) if brake else None,
             },
             "log": {
                 "position": self._projection.position,
@@ -59,24 +81,8 @@ class Status:
                 "halted": self._projection.halted,
             },
             "tables": self._tables(),
-            "nodes": [node_shape(node) for node in fleet.nodes.values() if not node.removed],
-            "models": [
-                model_shape(fleet.models[id], stands, self._directory.created.get(id, 0.0))
-                for id, stands in models.items()
-            ],
-            "replicas": [
-                replica_shape(replica, _name(self._directory, replica.model), fleet.nodes)
-                | {"shunned": shunned.get(replica.id)}
-                for replica in fleet.replicas.values()
-                if replica.state != "stopped" or replica.wanted
-            ],
             "requests": {
                 "running": len(self._desk.running),
                 "waiting": self._desk.queue.total + self._desk.loading.total,
             },
         }
-
-
-def _name(directory: Directory, model: Any) -> str:
-    view = directory.fleet.models.get(model)
-    return view.name if view is not None else ""

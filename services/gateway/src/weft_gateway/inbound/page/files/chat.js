@@ -2,7 +2,7 @@
 
 import { LOST, streamAnswer } from "./answer.js";
 import { keep, make, say, sayOrHide } from "./elements.js";
-import { count, seconds, sentence, word } from "./words.js";
+import { count, replicaName, seconds, sentence, word } from "./words.js";
 
 const SUGGESTIONS = ["What is the capital of France?", "What is the chemical symbol for gold?", "What is 7 plus 5?"];
 const UNREACHED = "The gateway can't be reached.";
@@ -130,7 +130,7 @@ export class Chat {
         theirs.text.append(piece);
         scrollDown();
       });
-      say(theirs.note, this.#note(ending, began, firstAt || performance.now()));
+      say(theirs.note, this.#note(ending, model, began, firstAt || performance.now()));
     } catch (error) {
       if (running.signal.aborted) say(theirs.note, "Stopped.");
       else sayOrHide(theirs.error, error.name === "TypeError" ? (answer ? LOST : UNREACHED) : sentence(error.message));
@@ -149,7 +149,7 @@ export class Chat {
     scrollDown();
   }
 
-  #note({ finish, usage, replica }, began, firstAt) {
+  #note({ finish, usage, replica }, model, began, firstAt) {
     const parts = [];
     const node = this.#replicas.get(replica)?.node_name;
     if (usage) parts.push(count(usage.completion_tokens, "token"));
@@ -159,6 +159,7 @@ export class Chat {
       parts.push(`${Math.round((usage.completion_tokens - 1) / took)} a second`);
     }
     if (node) parts.push(`from ${node}`);
+    else if (replica) parts.push(`from ${replicaName(replica, model)}`);
     if (finish === "length") parts.push("cut off at the token limit");
     return parts.join(", ");
   }

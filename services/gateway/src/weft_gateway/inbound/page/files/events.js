@@ -19,6 +19,7 @@ export class Events {
   }
 
   add(commit) {
+    for (const [id, name] of Object.entries(commit.names ?? {})) this.#names.set(id, name);
     for (const fact of commit.facts) if (fact.name && commit.kind !== "request") this.#names.set(commit.key, fact.name);
     this.#list.prepend(this.#row(commit));
     while (this.#list.children.length > REMEMBERED) this.#list.lastElementChild.remove();

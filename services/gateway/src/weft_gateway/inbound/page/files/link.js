@@ -11,7 +11,7 @@ const LOOKS_BEHIND = 3;
 export const REMEMBERED = 60;
 
 /**
- * Listeners: status(answer), commit(recorded), forget() where the log is another one, standing({state, since, why}),
+ * Listeners: status(answer) where it differs from the last, commit(recorded), forget() where the log is another one, standing({state, since, why}),
  * with state `live`, `starting` or `away`.
  */
 export class Link {
@@ -25,6 +25,7 @@ export class Link {
   #behind = 0;
   #settling = 0;
   #seenAt = null;
+  #tag = null; // of the answer that is shown: what bears the same tag says the same
 
   constructor(listeners) {
     this.#listeners = listeners;
@@ -47,13 +48,15 @@ export class Link {
   }
 
   async #round() {
-    let answer;
+    let answer, tag;
     try {
-      const response = await fetch("/api/status", { cache: "no-store", signal: AbortSignal.timeout(LOOK_LIMIT_S * 1000) });
+      const response = await fetch("/api/status?view=page", { cache: "no-cache", signal: AbortSignal.timeout(LOOK_LIMIT_S * 1000) });
       if (!response.ok) throw await problemOf(response);
+      tag = response.headers.get("etag");
       answer = await response.json();
     } catch (error) {
       this.#failures += 1;
+      this.#tag = null;
       this.#closeStream();
       const state = error.code === "starting" ? "starting" : "away";
       this.#listeners.standing({ state, since: this.#seenAt, why: error.status ? error.message : "" });
@@ -67,7 +70,8 @@ export class Link {
       this.#listeners.forget();
     }
     this.#listeners.standing({ state: "live", since: this.#seenAt, why: "" });
-    this.#listeners.status(answer);
+    if (!tag || tag !== this.#tag) this.#listeners.status(answer);
+    this.#tag = tag;
     this.#checkStream(answer.log.position);
     this.#openStream(answer.log.position);
   }

@@ -3,49 +3,59 @@
 import { keep, make, pill, say, sayOrHide } from "./elements.js";
 import { count, replicaName, sentence, shell, size, toneOf, word } from "./words.js";
 
-const NODES_SHOWN = 48;
-const REPLICAS_SHOWN = 12;
 const TROUBLES_SHOWN = 8;
 const ORDER = ["bad", "warn", "wait", "idle", "good"]; // what needs an eye comes first
 const rank = (state) => ORDER.indexOf(toneOf(state));
 const inOrder = (all) => [...all].sort((a, b) => rank(a.state) - rank(b.state) || a.name.localeCompare(b.name));
 const at = (id) => document.getElementById(id);
 
-/** Show an answer of /api/status. */
+/** Show an answer of /api/status?view=page: the first nodes and replicas, and counts of all. */
 export function showMesh(status) {
   showFigures(status);
   showProblems(status);
   const replicas = grouped(status.replicas);
   keep(at("models"), inOrder(status.models), (m) => m.id, modelCard);
-  for (const card of at("models").children) card.showReplicas(replicas.get(card.dataset.key) ?? []);
+  for (const card of at("models").children) {
+    card.showReplicas(replicas.get(card.dataset.key) ?? [], status.counts.replicas[card.dataset.key] ?? 0);
+  }
   at("no-models").hidden = status.models.length > 0;
   const nodes = inOrder(status.nodes);
-  const claims = claimed(status.replicas);
-  keep(at("nodes"), nodes.slice(0, NODES_SHOWN), (n) => n.id, nodeCard);
-  for (const card of at("nodes").children) card.showClaims(claims.get(card.dataset.key));
+  keep(at("nodes"), nodes, (n) => n.id, nodeCard);
+  for (const card of at("nodes").children) card.showClaims(status.claims[card.dataset.key]);
   at("no-nodes").hidden = nodes.length > 0;
-  const more = nodes.length - NODES_SHOWN;
-  sayOrHide(at("more-nodes"), more > 0 ? `and ${count(more, "more node")}, all ${nodes.at(-1).state}` : "");
+  sayOrHide(at("more-nodes"), hiddenNodes(status));
 }
 
-function showFigures({ models, nodes, requests, log }) {
-  const of = (list, state) => `${list.filter((each) => each.state === state).length} of ${list.length}`;
-  say(at("figure-models"), of(models, "ready"));
-  say(at("figure-nodes"), of(nodes, "healthy"));
+/** How many nodes are not shown, by their state. */
+function hiddenNodes({ nodes, counts }) {
+  const shown = (state) => nodes.filter((each) => each.state === state).length;
+  const left = Object.entries(counts.nodes).map(([state, all]) => [state, all - shown(state)]).filter(([, n]) => n > 0);
+  if (!left.length) return "";
+  const more = count(total(left.map(([, n]) => n)), "more node");
+  if (left.length === 1) return `and ${more}, all ${word(left[0][0])}`;
+  return `and ${more}: ${left.map(([state, n]) => `${n.toLocaleString("en")} ${word(state)}`).join(", ")}`;
+}
+
+const total = (numbers) => numbers.reduce((sum, each) => sum + each, 0);
+
+function showFigures({ counts, requests, log }) {
+  const of = (states, good) => [states[good] ?? 0, total(Object.values(states))].map((n) => n.toLocaleString("en")).join(" of ");
+  say(at("figure-models"), of(counts.models, "ready"));
+  say(at("figure-nodes"), of(counts.nodes, "healthy"));
   say(at("figure-requests"), requests.waiting ? `${requests.running}, ${requests.waiting} waiting` : `${requests.running}`);
   say(at("figure-events"), log.position.toLocaleString("en"));
 }
 
 /** What needs an eye: the mesh's own troubles in full, those of models and nodes by name; their cards say why. */
-function showProblems({ mesh, models, nodes }) {
+function showProblems({ mesh, models, nodes, counts }) {
   const troubled = [
     ...models.filter(inTrouble).map((m) => ({ name: m.name, state: `is ${word(m.state)}`, card: `model-${m.id}` })),
     ...nodes.filter((n) => inTrouble(n) || !n.approved).map((n) => ({ name: n.name, state: n.approved ? `is ${word(n.state)}` : standing(n), card: `node-${n.id}` })),
   ];
-  const onCards = [...models.map((m) => `model ${m.name} is `), ...nodes.map((n) => `node ${n.name} `)];
-  const own = mesh.problems.filter((text) => !onCards.some((start) => text.startsWith(start)));
-  const notices = own.map((text) => ({ text, brake: mesh.brake !== null && text.startsWith("the brake") }));
-  if (troubled.length) notices.push({ text: "", troubled });
+  const badly = Object.entries(counts.nodes).filter(([state]) => inTrouble({ state })).map(([, n]) => n);
+  const unseen = Math.max(0, total(badly) - nodes.filter(inTrouble).length);
+  const notices = mesh.problems.map((text) => ({ text, brake: mesh.brake !== null && text.startsWith("the brake") }));
+  if (troubled.length) notices.push({ text: "", troubled, unseen });
   keep(at("notices"), notices, (n) => n.text, notice);
 }
 
@@ -53,16 +63,16 @@ function notice() {
   const title = make("strong"), text = make("span");
   const node = make("p", { children: [title, " ", text] });
   let shown = "";
-  node.show = ({ text: said, brake, troubled = [] }) => {
+  node.show = ({ text: said, brake, troubled = [], unseen = 0 }) => {
     node.className = `notice ${brake ? "brake" : "warn"}`;
     say(title, brake ? "Brake set" : "Needs attention");
-    const key = JSON.stringify([said, troubled]);
+    const key = JSON.stringify([said, troubled, unseen]);
     if (key === shown) return;
     shown = key;
     const named = troubled.slice(0, TROUBLES_SHOWN).flatMap(({ name, state, card }, index) => [
       index ? ", " : "", make("a", { text: name, attrs: { href: `#${card}` } }), ` ${state}`,
     ]);
-    const more = troubled.length - TROUBLES_SHOWN;
+    const more = Math.max(0, troubled.length - TROUBLES_SHOWN) + unseen;
     if (more > 0) named.push(`, and ${more.toLocaleString("en")} more`);
     text.replaceChildren(sentence(said.replace(/^the brake is set: /, "")), ...named);
   };
@@ -94,12 +104,12 @@ function modelCard() {
     say(line, `./weft retry ${shell(model.name)}`);
     node.reason = model.reason;
   };
-  node.showReplicas = (all) => {
-    const own = [...all].sort((a, b) => rank(a.state) - rank(b.state));
-    keep(replicas, own.slice(0, REPLICAS_SHOWN), (r) => r.id, replicaRow);
+  node.showReplicas = (some, all) => {
+    const own = [...some].sort((a, b) => rank(a.state) - rank(b.state));
+    keep(replicas, own, (r) => r.id, replicaRow);
     for (const row of replicas.children) row.hideReason(node.reason);
     replicas.hidden = own.length === 0;
-    const left = own.length - REPLICAS_SHOWN;
+    const left = all - own.length;
     sayOrHide(more, left > 0 ? `and ${count(left, "more replica")}` : "");
   };
   return node;
@@ -112,9 +122,8 @@ function replicaRow() {
   node.show = (replica) => {
     say(name, replicaName(replica.id, replica.model_name));
     name.title = replica.id;
-    const bytes = replica.members.flatMap((m) => m.devices).reduce((sum, d) => sum + d.bytes, 0);
     const place = replica.node_name ? `on ${replica.node_name}` : "no place yet";
-    say(where, bytes ? `${place}, ${size(bytes)}` : place);
+    say(where, replica.bytes ? `${place}, ${size(replica.bytes)}` : place);
     const leaving = !replica.wanted && replica.state !== "stopped";
     pill(state, leaving ? "idle" : toneOf(replica.state), leaving ? `${word(replica.state)}, retiring` : word(replica.state));
     node.reason = replica.reason ?? (replica.shunned ? `not asked now: ${replica.shunned}` : "");
@@ -135,7 +144,7 @@ function nodeCard() {
   const node = make("li", {
     children: [make("div", { cls: "title", children: [name, state] }), about, meter, held],
   });
-  let total = 0;
+  let memory = 0;
   node.show = (shape) => {
     node.id = `node-${shape.id}`;
     say(name, shape.name);
@@ -143,14 +152,14 @@ function nodeCard() {
     pill(state, toneOf(shape.state), word(standing(shape)));
     const hardware = shape.hardware;
     const devices = (hardware?.devices ?? []).filter((d) => d.vendor !== "cpu");
-    total = (devices.length ? devices : (hardware?.devices ?? [])).reduce((sum, d) => sum + d.memory, 0);
+    memory = total((devices.length ? devices : (hardware?.devices ?? [])).map((d) => d.memory));
     say(about, hardware ? sentence([...accelerators(devices), count(Math.round(hardware.cpus), "CPU"),
       `${size(hardware.memory)} of memory`].join(", ")) : "Its hardware is not known yet.");
   };
   node.showClaims = (claim) => {
-    meter.hidden = !total;
-    bar.style.inlineSize = total ? `${Math.min(100, (100 * (claim?.bytes ?? 0)) / total)}%` : "0";
-    say(held, claim ? `${count(claim.replicas, "replica")}, ${size(claim.bytes)}${total ? ` of ${size(total)}` : ""} claimed`
+    meter.hidden = !memory;
+    bar.style.inlineSize = memory ? `${Math.min(100, (100 * (claim?.bytes ?? 0)) / memory)}%` : "0";
+    say(held, claim?.replicas ? `${count(claim.replicas, "replica")}, ${size(claim.bytes)}${memory ? ` of ${size(memory)}` : ""} claimed`
       : "No replica.");
   };
   return node;
@@ -161,20 +170,6 @@ function accelerators(devices) {
   const names = new Map();
   for (const { name, vendor } of devices) names.set(name || vendor, (names.get(name || vendor) ?? 0) + 1);
   return [...names].map(([name, number]) => (number > 1 ? `${number} × ${name}` : name));
-}
-
-/** What replicas hold on each node. */
-function claimed(replicas) {
-  const held = new Map();
-  for (const replica of replicas) {
-    for (const { node, devices } of replica.members) {
-      const own = held.get(node) ?? { replicas: 0, bytes: 0 };
-      own.replicas += 1;
-      own.bytes += devices.reduce((sum, device) => sum + device.bytes, 0);
-      held.set(node, own);
-    }
-  }
-  return held;
 }
 
 function grouped(replicas) {

@@ -1,0 +1,186 @@
+"""`/api/status`: a look that was kept says what one made anew would, the page's is bounded, the tag tells a change."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from weft_contracts.facts.model import Deleted, Scaled, SpecAccepted, Unservable
+from weft_contracts.facts.node import Approved, Assigned, Healthy, Joined, Rejoined, Removed, Unassigned, Unhealthy
+from weft_contracts.facts.replica import Placed
+from weft_contracts.facts.run import Loading, Ready, Stopped
+from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpec, Receipt, SimulatedSource
+from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId, TokenId, replica_id
+from weft_contracts.subjects import model, node, replica, run
+from weft_gateway.inbound.admin.rendered import NODES_SHOWN, REPLICAS_SHOWN, Rendered
+from weft_gateway.inbound.admin.status import Status
+from weft_gateway.projections.directory import Directory
+from weft_testing import HandLog
+
+SPEC = ModelSpec(source=SimulatedSource(), engine="simulated")
+RECEIPT = Receipt(
+    position=1, policy="p", policy_digest="d", seed=0, trigger="t", decided_at=0.0, refusals={}, candidates=()
+)
+ADDRESSES = Addresses(host="127.0.0.1", http_port=1)
+NODES, MODELS = (NodeId("n-1"), NodeId("n-2")), (ModelId("m-1"), ModelId("m-2"))
+
+
+def joined(name: str) -> Joined:
+    return Joined(name=name, public_key="U", token=TokenId("t"), addresses=ADDRESSES)
+
+
+def steps_of(on: NodeId, of: ModelId) -> list[tuple[Any, Any]]:
+    """What can happen to a node, a model, and a replica of the one on the other."""
+    one, two = replica_id(of, 1), replica_id(of, 2)
+    member = Member(node=on, rank=0, devices=(DeviceClaim(index=0, bytes=7),))
+    assigned = Assigned(
+        replica=one, model=of, model_name=of, revision=1, digest="d", epoch=1, members=(member,), spec=SPEC
+    )
+    said = Incarnation("i")
+    return [
+        (node(on), joined(f"{on}-name")),
+        (node(on), Rejoined(addresses=ADDRESSES.model_copy(update={"http_port": 2}))),
+        (node(on), Approved(by="t")),
+        (node(on), Healthy()),
+        (node(on), Unhealthy(silent_for=5)),
+        (node(on), Removed(why="x")),
+        (model(of), SpecAccepted(name=f"{of}-name", revision=1, digest="d", spec=SPEC)),
+        (model(of), Scaled(revision=1, add=(one, two), why="w")),
+        (model(of), Scaled(revision=1, retire=(one,), why="w")),
+        (model(of), Unservable(revision=1, reason="r")),
+        (model(of), Deleted()),
+        (replica(one), Placed(model=of, revision=1, epoch=1, members=(member,), receipt=RECEIPT)),
+        (node(on), assigned),
+        (node(on), Unassigned(replica=one, deadline_s=1, why="w")),
+        (run(on, one), Loading(epoch=1, incarnation=said)),
+        (run(on, one), Ready(epoch=1, incarnation=said, port=1, engine="simulated", engine_version="1")),
+        (run(on, one), Stopped(epoch=1, why="retired")),
+    ]
+
+
+STEPS = [step for on, of in zip(NODES, MODELS, strict=True) for step in steps_of(on, of)]
+SHUNNED: tuple[dict[ReplicaId, str], ...] = (
+    {},
+    {replica_id(MODELS[0], 1): "retiring"},
+    {replica_id(MODELS[0], 1): "busy", ReplicaId("m-9-1"): "gone"},
+)
+
+
+def said(rendered: Rendered) -> tuple[Any, Any, tuple[str, ...]]:
+    return json.loads(b"{%s}" % rendered.whole()), json.loads(b"{%s}" % rendered.page()), rendered.problems
+
+
+@settings(max_examples=150)
+@given(st.lists(st.tuples(st.sampled_from(STEPS), st.sampled_from(SHUNNED), st.booleans()), max_size=40))
+def test_a_look_that_was_kept_says_what_one_made_anew_would(told: list[tuple[Any, Any, bool]]) -> None:
+    directory, log = Directory(), HandLog()
+    kept = Rendered(directory)
+    for (aggregate, fact), shunned, looked in told:
+        directory.fold([log.given(aggregate, fact)])
+        if looked:
+            kept.update(shunned)
+            anew = Rendered(directory)
+            anew.update(shunned)
+            assert said(anew) == said(kept)
+
+
+def grown(nodes: int, replicas: int) -> tuple[Directory, HandLog]:
+    """A fleet with one model; the last node and the last replica need an eye."""
+    directory, log, of = Directory(), HandLog(), MODELS[0]
+    for number in range(nodes):
+        aggregate = node(NodeId(f"n-{number:03}"))
+        presence = Unhealthy(silent_for=5) if number == nodes - 1 else Healthy()
+        directory.fold([log.given(aggregate, joined(f"node-{number:03}"), Approved(by="t"), presence)])
+    directory.fold([log.given(model(of), SpecAccepted(name="m", revision=1, digest="d", spec=SPEC))])
+    for number in range(1, replicas + 1):
+        one, on = replica_id(of, number), NodeId("n-000")
+        member = Member(node=on, rank=0, devices=(DeviceClaim(index=0, bytes=7),))
+        assigned = Assigned(
+            replica=one, model=of, model_name="m", revision=1, digest="d", epoch=1, members=(member,), spec=SPEC
+        )
+        told: list[tuple[Any, Any]] = [
+            (model(of), Scaled(revision=1, add=(one,), why="w")),
+            (replica(one), Placed(model=of, revision=1, epoch=1, members=(member,), receipt=RECEIPT)),
+            (node(on), assigned),
+            (run(on, one), Loading(epoch=1, incarnation=Incarnation("i"))),
+        ]
+        if number < replicas:
+            ready = Ready(epoch=1, incarnation=Incarnation("i"), port=1, engine="simulated", engine_version="1")
+            told.append((run(on, one), ready))
+        directory.fold([log.given(aggregate, fact) for aggregate, fact in told])
+    return directory, log
+
+
+def test_the_pages_look_is_bounded_and_begins_with_what_needs_an_eye() -> None:
+    directory, _ = grown(60, 20)
+    rendered = Rendered(directory)
+    rendered.update({})
+    page = json.loads(b"{%s}" % rendered.page())
+    assert NODES_SHOWN == len(page["nodes"])
+    assert ("node-059", "unhealthy") == (page["nodes"][0]["name"], page["nodes"][0]["state"])
+    assert REPLICAS_SHOWN == len(page["replicas"])
+    assert "loading" == page["replicas"][0]["state"]
+    assert {"healthy": 59, "unhealthy": 1} == page["counts"]["nodes"]
+    assert ({"ready": 1}, {MODELS[0]: 20}) == (page["counts"]["models"], page["counts"]["replicas"])
+    assert {"replicas": 20, "bytes": 140} == page["claims"]["n-000"]
+    assert 7 == page["replicas"][0]["bytes"]
+
+
+@pytest.fixture
+async def asked() -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
+    """A client of the route, and what it is made from."""
+    directory, log = grown(3, 2)
+    caught_up = asyncio.Event()
+    world: Any = SimpleNamespace(directory=directory, log=log, running={}, problems={}, shunned={})
+    none = SimpleNamespace(total=0)
+    sessions = SimpleNamespace(states=lambda: world.shunned)
+    desk: Any = SimpleNamespace(running=world.running, queue=none, loading=none, sessions=sessions)
+    projection: Any = SimpleNamespace(position=1, caught_up=caught_up, halted=None)
+    health: Any = SimpleNamespace(problems=world.problems, ready=True)
+    status = Status("gw", directory, projection, desk, health, lambda: True, lambda: {"state": "off"})
+    app = FastAPI()
+    app.include_router(status.router)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gw") as client:
+        yield client, world
+
+
+@pytest.mark.parametrize("path", ["/api/status", "/api/status?view=page"])
+async def test_the_tag_changes_with_whatever_is_said(asked: tuple[httpx.AsyncClient, Any], path: str) -> None:
+    client, world = asked
+
+    async def changed(tag: str) -> str:
+        answer = await client.get(path, headers={"if-none-match": tag})
+        if answer.status_code == 304:
+            assert b"" == answer.content
+            return ""
+        assert 200 == answer.status_code
+        return answer.headers["etag"]
+
+    tag = await changed("")
+    assert "" == await changed(tag)
+    # a fact, a request, a trouble of the gateway's own, a replica that takes nothing
+    world.directory.fold([world.log.given(node(NodeId("n-000")), Unhealthy(silent_for=5))])
+    after = await changed(tag)
+    world.running["r"] = object()
+    running = await changed(after)
+    world.problems["a"] = "the log is halted"
+    troubled = await changed(running)
+    world.shunned[replica_id(MODELS[0], 1)] = "retiring"
+    shunned = await changed(troubled)
+    assert 5 == len({tag, after, running, troubled, shunned} - {""})
+    assert "" == await changed(shunned)
+
+
+async def test_the_page_is_not_told_each_nodes_trouble_as_a_sentence(asked: tuple[httpx.AsyncClient, Any]) -> None:
+    client, world = asked
+    world.problems["a"] = "the log is halted"
+    whole, page = [(await client.get(f"/api/status?view={view}")).json()["mesh"] for view in ("all", "page")]
+    assert ["the log is halted", "node node-002 is unhealthy"] == whole["problems"]
+    assert ("degraded", ["the log is halted"]) == (page["health"], page["problems"])
+    assert 422 == (await client.get("/api/status?view=none")).status_code
