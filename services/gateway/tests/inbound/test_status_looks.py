@@ -71,6 +71,8 @@ SHUNNED: tuple[dict[ReplicaId, str], ...] = (
     {replica_id(MODELS[0], 1): "busy", ReplicaId("m-9-1"): "gone"},
 )
 
+BEGINNING = (Joined, Approved, Healthy, SpecAccepted, Placed, Assigned, Loading)
+
 
 def said(rendered: Rendered) -> tuple[Any, Any, tuple[str, ...]]:
     return json.loads(b"{%s}" % rendered.whole()), json.loads(b"{%s}" % rendered.page()), rendered.problems
@@ -81,6 +83,13 @@ def said(rendered: Rendered) -> tuple[Any, Any, tuple[str, ...]]:
 def test_a_look_that_was_kept_says_what_one_made_anew_would(told: list[tuple[Any, Any, bool]]) -> None:
     directory, log = Directory(), HandLog()
     kept = Rendered(directory)
+    directory.fold(
+        [
+            log.given(aggregate, fact)
+            for aggregate, fact in STEPS
+            if isinstance(fact, BEGINNING) or getattr(fact, "add", ())
+        ]
+    )
     for (aggregate, fact), shunned, looked in told:
         directory.fold([log.given(aggregate, fact)])
         if looked:
