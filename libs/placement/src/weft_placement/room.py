@@ -1,4 +1,4 @@
-"""What is free on a node's devices: total − claims − what others use.
+"""What is free on a node's devices: total − claims − what others use, within the node's VRAM budget.
 
 Others use what the agent measured (pressure), and at least what is reserved for them: the measure of a processor's
 memory counts the operating system and the services beside the engines too, which the reserve stands for.
@@ -23,6 +23,8 @@ class Room(NamedTuple):
     vendor: Vendor
     total: int
     free: int
+    budgeted: bool = False
+    """Whether the node's VRAM budget is what leaves no more."""
 
 
 def reserved(device: Device) -> int:
@@ -36,15 +38,23 @@ def vendors_for(node: NodeView, engine: EngineName) -> frozenset[Vendor]:
 
 
 def rooms(node: NodeView, held: Held, engine: EngineName) -> list[Room]:
-    """The node's devices that this engine can use, by index."""
+    """The node's devices that this engine can use, by index.
+
+    A VRAM budget bounds accelerators; on a node that has none, its processor's memory.
+    """
     if node.hardware is None:
         return []
     usable = vendors_for(node, engine)
-    claims, pressure = held.claims, node.pressure
+    claims, pressure, budget = held.claims, node.pressure, node.caps.vram_budget
+    accelerated = any(device.vendor != "cpu" for device in node.hardware.devices) if budget else False
     found: list[Room] = []
     for device in node.hardware.devices:
         if device.vendor in usable:
-            index, total = device.index, device.memory
-            free = total - claims.get(index, 0) - max(reserved(device), pressure.get(index, 0))
-            found.append(Room(index, device.vendor, total, max(free, 0)))
+            index, total, claimed = device.index, device.memory, claims.get(device.index, 0)
+            free = total - claimed - max(reserved(device), pressure.get(index, 0))
+            budgeted = False
+            if budget is not None and not (accelerated and device.vendor == "cpu"):
+                left = budget.of(total) - claimed
+                budgeted, free = left < free, min(left, free)
+            found.append(Room(index, device.vendor, total, max(free, 0), budgeted))
     return found

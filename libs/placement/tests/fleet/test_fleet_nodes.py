@@ -1,5 +1,7 @@
 """What the fleet says of a node."""
 
+from hypothesis import given
+from hypothesis import strategies as st
 from weft_contracts.facts.fact import Voided
 from weft_contracts.facts.machine import FileFound, FileMissing, PressureChanged
 from weft_contracts.facts.model import Deleted, SpecAccepted
@@ -11,6 +13,7 @@ from weft_contracts.facts.node import (
     Healthy,
     Joined,
     Labelled,
+    Rejected,
     Rejoined,
     Resumed,
     Uncordoned,
@@ -48,6 +51,53 @@ def test_an_admins_label_outlives_the_workers_own():
     log.add(node(id), Labelled(labels={"zone": "2", "disk": None}))
     log.add(node(id), Rejoined(addresses=HERE, labels={"zone": "3", "disk": "slow", "rack": "r"}))
     assert {"zone": "2", "rack": "r"} == log.fleet.nodes[id].labels
+
+
+KEYS = st.sampled_from(["zone", "disk", "rack"])
+VALUES = st.sampled_from(["1", "2"])
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.builds(Rejoined, addresses=st.just(HERE), labels=st.dictionaries(KEYS, VALUES)),
+            st.builds(
+                Labelled,
+                labels=st.dictionaries(KEYS, st.one_of(VALUES, st.none())),
+                forgotten=st.lists(KEYS, max_size=2).map(tuple),
+            ),
+        ),
+        max_size=8,
+    )
+)
+def test_a_label_is_what_an_admin_said_last_and_else_what_the_node_said_last(facts: list[Rejoined | Labelled]):
+    # given
+    log = ImaginedLog()
+    id = log.node("a", 1, labels={"zone": "0"})
+    own: dict[str, str] = {"zone": "0"}
+    said: dict[str, str | None] = {}
+    # when
+    for fact in facts:
+        log.add(node(id), fact)
+        if isinstance(fact, Rejoined):
+            own = fact.labels
+        else:
+            said = {key: value for key, value in (said | fact.labels).items() if key not in fact.forgotten}
+    # then
+    expected = {key: value for key, value in (own | said).items() if value is not None}
+    assert expected == log.fleet.nodes[id].labels
+
+
+def test_a_rejected_node_stays_so_until_an_admin_approves_it():
+    log = ImaginedLog()
+    log.add(node(A), joined())
+    log.add(node(A), Rejected(why="not ours"))
+    for fact in (Healthy(), Rejoined(addresses=HERE), Uncordoned()):
+        log.add(node(A), fact)
+        assert ("rejected", "not ours") == (log.fleet.nodes[A].state, log.fleet.nodes[A].rejected)
+        assert not log.fleet.nodes[A].takes_replicas
+    log.add(node(A), Approved(by="admin"))
+    assert ("pending", None) == (log.fleet.nodes[A].state, log.fleet.nodes[A].rejected)
 
 
 def test_a_node_takes_replicas_only_while_healthy_and_neither_draining_nor_cordoned():

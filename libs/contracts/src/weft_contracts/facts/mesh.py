@@ -28,8 +28,12 @@ class BrakeSet(_Mesh, frozen=True):
 
 
 class BrakeLifted(_Mesh, frozen=True):
+    """What is silent still may be replaced."""
+
     type: Literal["brake_lifted"] = "brake_lifted"
     why: str
+    by: str = ""
+    """The operator who lifted it; empty: the leases came back."""
 
 
 class FormatRaised(_Mesh, frozen=True):

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from weft_contracts.facts.fact import Fact
-from weft_contracts.facts.values import Addresses, Member, ModelSpec
+from weft_contracts.facts.values import Addresses, Caps, Member, ModelSpec
 from weft_contracts.ids import ModelId, NodeId, ReplicaId, TokenId
 from weft_contracts.subjects import Kind
 
@@ -24,6 +24,7 @@ class Joined(_Node, frozen=True):
     token: TokenId
     addresses: Addresses
     labels: dict[str, str] = {}
+    caps: Caps = Caps()
 
 
 class Rejoined(_Node, frozen=True):
@@ -32,6 +33,7 @@ class Rejoined(_Node, frozen=True):
     type: Literal["rejoined"] = "rejoined"
     addresses: Addresses
     labels: dict[str, str] = {}
+    caps: Caps = Caps()
 
 
 class Approved(_Node, frozen=True):
@@ -41,11 +43,27 @@ class Approved(_Node, frozen=True):
     by: str
 
 
+class Rejected(_Node, frozen=True):
+    """Turned away by an admin before it was approved. Only an admin's approval lifts that."""
+
+    type: Literal["rejected"] = "rejected"
+    why: str
+
+
 class Labelled(_Node, frozen=True):
     """Labels set (a value) and taken away (None) by an admin."""
 
     type: Literal["labelled"] = "labelled"
     labels: dict[str, str | None]
+    forgotten: tuple[str, ...] = ()
+    """About these an admin says nothing any more: they are the node's own to say."""
+
+
+class Capped(_Node, frozen=True):
+    """What an admin allows here, all of it; what it leaves open is the worker's to say."""
+
+    type: Literal["capped"] = "capped"
+    caps: Caps
 
 
 class Healthy(_Node, frozen=True):
@@ -93,10 +111,14 @@ class Cordoned(_Node, frozen=True):
     """No new placement; what runs, runs on."""
 
     type: Literal["cordoned"] = "cordoned"
+    why: str = ""
 
 
 class Uncordoned(_Node, frozen=True):
+    """A cordon was lifted."""
+
     type: Literal["uncordoned"] = "uncordoned"
+    why: str = ""
 
 
 class Removed(_Node, frozen=True):
@@ -143,7 +165,9 @@ NodeFact = Annotated[
     Joined
     | Rejoined
     | Approved
+    | Rejected
     | Labelled
+    | Capped
     | Healthy
     | Unhealthy
     | WentOffline

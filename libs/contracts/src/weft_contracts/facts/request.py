@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from weft_contracts.facts.fact import Fact
-from weft_contracts.facts.values import Addresses, ModelSpec
+from weft_contracts.facts.values import Addresses, Caps, ModelSpec, VramBudget
 from weft_contracts.ids import ModelId, NodeId, TokenId
 from weft_contracts.subjects import Kind
 
@@ -23,11 +23,100 @@ class JoinRequested(_Request, frozen=True):
     public_key: str
     addresses: Addresses
     labels: dict[str, str] = {}
+    caps: Caps = Caps()
 
 
 class ApprovalRequested(_Request, frozen=True):
     type: Literal["approval_requested"] = "approval_requested"
     node: NodeId
+
+
+class RejectionRequested(_Request, frozen=True):
+    """Turn a node away that waits for approval."""
+
+    type: Literal["rejection_requested"] = "rejection_requested"
+    node: NodeId
+    why: str
+
+
+class CordonRequested(_Request, frozen=True):
+    """Place nothing new on a node."""
+
+    type: Literal["cordon_requested"] = "cordon_requested"
+    node: NodeId
+    why: str = ""
+
+
+class UncordonRequested(_Request, frozen=True):
+    """Lift a cordon."""
+
+    type: Literal["uncordon_requested"] = "uncordon_requested"
+    node: NodeId
+    why: str = ""
+
+
+class LabelsRequested(_Request, frozen=True):
+    """Change a node's labels, whatever it says of itself."""
+
+    type: Literal["labels_requested"] = "labels_requested"
+    node: NodeId
+    how: Literal["merge", "replace", "return"]
+    """Change those named; have those named and no others; leave all to the node itself again."""
+    labels: dict[str, str | None] = {}
+    """None: taken away."""
+
+
+class ReplicaCapRequested(_Request, frozen=True):
+    """So many replicas of one model on a node at most; 0: no cap; None: what the worker says."""
+
+    type: Literal["replica_cap_requested"] = "replica_cap_requested"
+    node: NodeId
+    replicas_per_model: Annotated[int, Field(ge=0)] | None
+
+
+class VramBudgetRequested(_Request, frozen=True):
+    """So much of a node's devices for replicas at most; None: what the worker says."""
+
+    type: Literal["vram_budget_requested"] = "vram_budget_requested"
+    node: NodeId
+    budget: VramBudget | None
+
+
+class RemovalRequested(_Request, frozen=True):
+    """Take a node out of the mesh for good: its key can't come back."""
+
+    type: Literal["removal_requested"] = "removal_requested"
+    node: NodeId
+    why: str = ""
+    force: bool = False
+    """Even if replicas run there: they are lost and replaced."""
+
+
+class BrakeLiftRequested(_Request, frozen=True):
+    """What is silent is really gone: let it be replaced."""
+
+    type: Literal["brake_lift_requested"] = "brake_lift_requested"
+    why: str = ""
+
+
+class TokenRequested(_Request, frozen=True):
+    """A new registration token. Its secret stays with who asked."""
+
+    type: Literal["token_requested"] = "token_requested"
+    token: TokenId
+    hash: str
+    """SHA-256 of the secret, in hex."""
+    name: str = ""
+    approves: bool = False
+    lasts_s: Annotated[float, Field(gt=0)] | None = None
+    """Seconds from the request; None: until it is revoked."""
+
+
+class TokenRevocationRequested(_Request, frozen=True):
+    """Let nobody join by a token any more."""
+
+    type: Literal["token_revocation_requested"] = "token_revocation_requested"
+    token: TokenId
 
 
 class DeployRequested(_Request, frozen=True):
@@ -70,7 +159,7 @@ class Rejected(_Request, frozen=True):
 
     type: Literal["rejected"] = "rejected"
     status: int
-    """The HTTP status that says it best: 400, 404, 409, 422, 503."""
+    """The HTTP status that says it best: 400, 401, 403, 404, 409, 422, 503."""
     reason: str
     """One sentence: what, where, what would be right."""
 
@@ -78,6 +167,16 @@ class Rejected(_Request, frozen=True):
 RequestFact = Annotated[
     JoinRequested
     | ApprovalRequested
+    | RejectionRequested
+    | CordonRequested
+    | UncordonRequested
+    | LabelsRequested
+    | ReplicaCapRequested
+    | VramBudgetRequested
+    | RemovalRequested
+    | BrakeLiftRequested
+    | TokenRequested
+    | TokenRevocationRequested
     | DeployRequested
     | TrialRequested
     | DeleteRequested

@@ -22,9 +22,13 @@ class Created(_Token, frozen=True):
     """A node that joins with it is approved at once."""
     expires_at: float | None = None
     """Seconds since the epoch."""
+    name: str = ""
+    """What people call it; need not be unique."""
 
 
 class Revoked(_Token, frozen=True):
+    """Nobody joins with it any more; who joined stays."""
+
     type: Literal["revoked"] = "revoked"
 
 

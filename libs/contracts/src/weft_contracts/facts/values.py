@@ -50,6 +50,27 @@ class Addresses(Value, frozen=True):
     """Its file server's port."""
 
 
+class VramBudget(Value, frozen=True):
+    """How much of each device replicas may claim together: a share of its memory or so many bytes; neither: all."""
+
+    share: Annotated[float, Field(gt=0, le=1)] | None = None
+    bytes: Annotated[int, Field(gt=0)] | None = None
+
+    def of(self, memory: int) -> int:
+        """Bytes of a device with so much memory."""
+        if self.bytes is not None:
+            return min(self.bytes, memory)
+        return memory if self.share is None else int(memory * self.share)
+
+
+class Caps(Value, frozen=True):
+    """What a node takes at most. None: nothing is said about it."""
+
+    replicas_per_model: Annotated[int, Field(ge=0)] | None = None
+    """0: as many as there is room for."""
+    vram_budget: VramBudget | None = None
+
+
 class MetadataFile(Value, frozen=True):
     """A small file that belongs to a model: tokenizer, configuration, template."""
 

@@ -12,17 +12,18 @@ def fit(rooms: list[Room], demand: Demand) -> Option | Miss:
     if demand.devices is not None and demand.devices > 1:
         return Miss(f"must span {demand.devices} devices", applies=False)
     fitting: list[tuple[Room, int]] = []
-    most, needed = 0, 0
+    most, needed, budgeted = 0, 0, False
     for room in rooms:
         each = demand.need.on_each(room.vendor, 1)
         claim = demand.need.claim(room.total, room.free, each)
         if claim is not None:
             fitting.append((room, claim))
         else:
-            most, needed = max(most, room.free), max(needed, each)
+            most, needed, budgeted = max(most, room.free), max(needed, each), budgeted or room.budgeted
     if fitting:
         return option_of(in_order(demand, fitting)[:1])
-    return Miss(f"has no device with {gib(needed)} free{share(demand)}", most)
+    within = " within its VRAM budget" if budgeted else ""
+    return Miss(f"has no device with {gib(needed)} free{share(demand)}{within}", most)
 
 
 def share(demand: Demand) -> str:

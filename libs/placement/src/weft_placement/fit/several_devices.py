@@ -29,7 +29,8 @@ def fit(rooms: list[Room], demand: Demand) -> Option | Miss:
                 return option_of(in_order(demand, fitting)[:size])
     if demand.devices is not None and not divides(weights, demand.devices):
         return Miss(f"can't split it: {weights.heads} heads do not divide by {demand.devices}")
-    return Miss(_reason(rooms, demand, len(vendors)), most)
+    within = " within its VRAM budget" if any(room.budgeted for room in rooms) else ""
+    return Miss(_reason(rooms, demand, len(vendors)) + within, most)
 
 
 def divides(weights: Weights, size: int) -> bool:

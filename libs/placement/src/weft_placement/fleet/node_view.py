@@ -10,14 +10,19 @@ from weft_contracts.facts.machine import (
     MachineFact,
 )
 from weft_contracts.facts.node import Draining, NodeFact
-from weft_contracts.facts.values import Addresses, Backend, Hardware
+from weft_contracts.facts.values import Addresses, Backend, Caps, Hardware
 from weft_contracts.ids import NodeId
 
 from weft_placement.fleet.changed import changed
 
 Presence = Literal["pending", "joined", "healthy", "unhealthy", "offline"]
 """`joined`: approved, and its lease was never heard."""
-NodeState = Literal["pending", "healthy", "unhealthy", "offline", "draining", "drained", "cordoned", "removed"]
+NodeState = Literal[
+    "pending", "rejected", "healthy", "unhealthy", "offline", "draining", "drained", "cordoned", "removed"
+]
+
+
+_SILENT = Caps()
 
 
 @dataclass(frozen=True)
@@ -33,9 +38,17 @@ class NodeView:
     labels: Mapping[str, str]
     """Its own, and over them what an admin set or took away."""
     set_labels: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
+    own_caps: Caps = _SILENT
+    """What its worker allows."""
+    set_caps: Caps = _SILENT
+    """What an admin allows."""
+    caps: Caps = _SILENT
+    """The worker's, and over them an admin's."""
     sequence: int = 0
     """Of the node aggregate's last commit: what a guard expects."""
     approved: bool = False
+    rejected: str | None = None
+    """Why an admin turned it away; None: nobody did."""
     presence: Presence = "pending"
     draining: bool = False
     drained: bool = False
@@ -68,6 +81,8 @@ class NodeView:
         """The one word that people see."""
         if self.removed:
             return "removed"
+        if self.rejected is not None:
+            return "rejected"
         match self.presence:
             case "pending" | "joined":
                 return "pending"
@@ -89,6 +104,11 @@ def _merged(own: Mapping[str, str], set_labels: Mapping[str, str | None]) -> dic
     return merged
 
 
+def _over(own: Caps, set_caps: Caps) -> Caps:
+    said = {name: value for name, value in set_caps if value is not None}
+    return own.model_copy(update=said)
+
+
 def _with_presence(view: NodeView, presence: Presence) -> NodeView:
     """Presence is only counted of an approved node: pending never turns healthy by itself."""
     return changed(view, presence=presence) if view.approved else view
@@ -107,19 +127,33 @@ def evolve_node(id: NodeId, view: NodeView | None, fact: NodeFact) -> NodeView |
             addresses=fact.addresses,
             own_labels=fact.labels,
             labels=fact.labels,
+            own_caps=fact.caps,
+            caps=fact.caps,
         )
     if view is None:
         return None
     match fact.type:
         case "rejoined":
-            labels = _merged(fact.labels, view.set_labels)
-            return changed(view, addresses=fact.addresses, own_labels=fact.labels, labels=labels)
+            return changed(
+                view,
+                addresses=fact.addresses,
+                own_labels=fact.labels,
+                labels=_merged(fact.labels, view.set_labels),
+                own_caps=fact.caps,
+                caps=_over(fact.caps, view.set_caps),
+            )
         case "approved":
             presence = "joined" if view.presence == "pending" else view.presence
-            return changed(view, approved=True, presence=presence)
+            return changed(view, approved=True, presence=presence, rejected=None)
+        case "rejected":
+            return changed(view, rejected=fact.why)
         case "labelled":
             set_labels = {**view.set_labels, **fact.labels}
+            for forgotten in fact.forgotten:
+                set_labels.pop(forgotten, None)
             return changed(view, set_labels=set_labels, labels=_merged(view.own_labels, set_labels))
+        case "capped":
+            return changed(view, set_caps=fact.caps, caps=_over(view.own_caps, fact.caps))
         case "healthy":
             return _with_presence(view, "healthy")
         case "unhealthy":
