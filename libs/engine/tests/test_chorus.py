@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 import pytest
 from weft_engine.adapters import llamacpp_chorus
-from weft_engine.adapters.llamacpp_chorus import Chorus, Voice
+from weft_engine.adapters.llamacpp_chorus import Chorus
+from weft_engine.adapters.llamacpp_voice import Voice
 
 Word = tuple[int, int]
 
@@ -24,6 +25,8 @@ class Room:
         self.tokens = [0] * voices
         """tokens that the engine has made for each voice"""
         self.made = threading.Condition()
+        self.silent: set[Word] = set()
+        """tokens that have no text"""
 
     def _take(self, said: Iterable[tuple[int, int, bool]]) -> None:
         words: list[Word] = []
@@ -52,7 +55,8 @@ class Room:
             if last:
                 self.chorus.end(self.voices[number], (number, word, last))
             else:
-                self.chorus.speak(self.voices[number], (number, word, last))
+                said = None if (number, word) in self.silent else (number, word, last)
+                self.chorus.speak(self.voices[number], said, ends=word == words - 2)
 
     def start(self, lengths: list[int]) -> list[threading.Thread]:
         threads: list[threading.Thread] = []
@@ -142,3 +146,74 @@ async def test_an_answers_first_word_waits_for_no_gathering(monkeypatch: pytest.
     for thread in threads:
         thread.join(5)
     assert [[0, 1], [0, 1]] == [room.words_of(0), room.words_of(1)]
+
+
+async def test_an_answers_end_waits_for_no_gathering(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = Room(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(llamacpp_chorus, "PAUSE_S", 600.0)
+        patch.setattr(llamacpp_chorus, "LOOK_S", 600.0)
+        threads = room.start([3])
+        room.step(0)
+        async with asyncio.timeout(20):
+            while not room.words_of(0):
+                await asyncio.sleep(0.005)
+        room.step(0)
+        room.step(0)
+        await asyncio.wait_for(room.empty.wait(), 20)
+
+    for thread in threads:
+        thread.join(5)
+    assert [[(0, 0)], [(0, 1), (0, 2)]] == [words for words in room.handed if words]
+
+
+async def test_words_that_were_held_for_a_fast_step_do_not_wait_for_a_slow_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = Room(3)
+    with monkeypatch.context() as patch:
+        patch.setattr(llamacpp_chorus, "PAUSE_S", 600.0)
+        threads = room.start([4, 4, 4])
+        for _ in range(3):
+            room.step(0, 1, 2)
+            await asyncio.sleep(0.002)
+        async with asyncio.timeout(20):
+            while any(len(room.words_of(n)) < 3 for n in range(3)):
+                await asyncio.sleep(0.005)
+
+    room.step(0, 1, 2)
+    await asyncio.wait_for(room.empty.wait(), 20)
+    for thread in threads:
+        thread.join(5)
+    assert [[0, 1, 2, 3]] * 3 == [room.words_of(n) for n in range(3)]
+
+
+async def test_a_token_without_text_counts_and_says_nothing() -> None:
+    room = Room(2)
+    room.silent = {(0, 0), (1, 3)}
+    threads = room.start([6, 6])
+    for _ in range(6):
+        room.step(0, 1)
+        await asyncio.sleep(0.012)
+    await asyncio.wait_for(room.empty.wait(), 20)
+    for thread in threads:
+        thread.join(5)
+
+    assert [[1, 2, 3, 4, 5], [0, 1, 2, 4, 5]] == [room.words_of(0), room.words_of(1)]
+
+
+async def test_a_voice_that_is_counted_wrongly_is_counted_anew() -> None:
+    room = Room(3)
+    threads = room.start([60, 60, 60])
+    wrong = -1
+    for word in range(60):
+        room.step(0, 1, 2)
+        await asyncio.sleep(0.012)
+        if word == 5:
+            wrong = next(n for n, voice in enumerate(room.voices) if voice is not room.chorus._leader)
+            room.voices[wrong].step = -1_000_000  # waves would have it wait for tokens that nobody will make
+        if word == 50:
+            assert abs((room.voices[wrong].step or room.chorus._step) - room.chorus._step) < 10
+    await asyncio.wait_for(room.empty.wait(), 20)
+    for thread in threads:
+        thread.join(5)
+
+    assert [list(range(60))] * 3 == [room.words_of(n) for n in range(3)]

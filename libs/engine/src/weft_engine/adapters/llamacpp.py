@@ -103,6 +103,7 @@ class LlamaCpp:
             job.cancel()
         for _ in range(self._threads):
             self._jobs.put(None)
+        self._text.close()
         await on_own_thread(self._server.close, "llamacpp-close")
 
     def _dispatch(self, job: Job) -> None:

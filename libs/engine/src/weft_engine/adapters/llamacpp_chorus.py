@@ -8,11 +8,12 @@ a wave. By then their tokens are there, so none of them waits, and the last one 
 
 import asyncio
 import contextlib
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final, Generic, TypeVar
+
+from weft_engine.adapters.llamacpp_voice import REST_S, Voice
 
 GATHER_S: Final = 0.0015
 """After the leader, the others' tokens are there within about this time, and within a quarter of a step."""
@@ -41,47 +42,8 @@ LOOK_S: Final = 0.02
 LOST_LEADER_S: Final = 0.05
 """When the leader is silent for so long, and for four times its last step, all are let in and another leads."""
 
-REST_S: Final = 1.0
-"""No thread rests longer, whatever happens."""
-
 now_s = time.monotonic
 WordT = TypeVar("WordT")
-
-
-class Voice:
-    """One thread's part: how far it is, and where it rests between two waves."""
-
-    __slots__ = ("_gate", "begun", "counted_at", "left_at", "probes", "resting", "step", "waits")
-
-    def __init__(self) -> None:
-        self._gate = threading.Lock()
-        self._gate.acquire()
-        self.resting = False
-        self.begun = False
-        """its first word is said"""
-        self.step: int | None = None
-        """the step of its last token, as the chorus counts; None until the leader tells it"""
-        self.counted_at = 0.0
-        """when it took that token, if its step is not known"""
-        self.left_at = 0.0
-        """when it went back for its next token"""
-        self.waits = 0
-        """tokens in a row that were not there yet"""
-        self.probes = False
-        """goes on until a token is not there yet, to be counted anew"""
-
-    def rest(self, at_most_s: float = REST_S) -> None:
-        """Wait to be let in; called by the voice's own thread."""
-        self.resting = True
-        if not self._gate.acquire(timeout=at_most_s):
-            self.resting = False
-
-    def let_in(self) -> None:
-        """Let the voice go on if it rests."""
-        if self.resting:
-            self.resting = False
-            with contextlib.suppress(RuntimeError):  # it gave up resting just now
-                self._gate.release()
 
 
 class Chorus(Generic[WordT]):
@@ -126,7 +88,7 @@ class Chorus(Generic[WordT]):
         """A voice's thread has ended. Loop's thread."""
         self._voices.pop(voice, None)
         if self._leader is voice:
-            leader = self._leader = next((other for other in self._voices if other.begun), None)
+            leader = self._leader = next((other for other in self._voices if other.begun or other.resting), None)
             if leader is not None:
                 leader.step = self._step if leader.step is None else leader.step
                 leader.let_in()

@@ -8,10 +8,10 @@ from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import Ending, RequestRefused, Ticket
 from weft_dataplane.ticket import Scores
 
-from weft_engine.adapters.llamacpp_chorus import Voice
 from weft_engine.adapters.llamacpp_chunks import ErrorChunk, FinalChunk, ProgressChunk, read_chunk
 from weft_engine.adapters.llamacpp_native import NativeServer
 from weft_engine.adapters.llamacpp_text import LlamaCppText
+from weft_engine.adapters.llamacpp_voice import Voice
 from weft_engine.json_grammar import grammar_of
 from weft_engine.json_schema import SchemaRefused
 from weft_engine.stop_strings import StopScanner

@@ -6,8 +6,8 @@ written out here: the standard library's client takes six times as long.
 
 import json
 import socket
-import threading
 from collections import deque
+from queue import Empty, SimpleQueue
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -35,25 +35,30 @@ class LlamaCppPort:
         where = urlsplit(address)
         self._where = (where.hostname or "127.0.0.1", where.port or 80)
         self._head = f"HTTP/1.1\r\nHost: {where.netloc}\r\nAuthorization: Bearer {key}\r\n"
-        self._free = threading.BoundedSemaphore(CONNECTIONS)
+        self._turns: SimpleQueue[None] = SimpleQueue()
         self._idle: deque[socket.socket] = deque()
+        for _ in range(CONNECTIONS):
+            self._turns.put(None)
 
     def ask(self, method: str, path: str, body: object = None) -> Answer:
         """Ask once, within 30 seconds. Raises OSError, or ValueError for an answer that is not understood."""
         sent = b"" if body is None else json.dumps(body).encode()
         head = f"{method} {path} {self._head}Content-Type: application/json\r\nContent-Length: {len(sent)}\r\n\r\n"
         message = head.encode() + sent
-        if not self._free.acquire(timeout=ANSWER_S):
-            raise TimeoutError(f"its port was busy for {ANSWER_S:g} s")
         try:
-            if self._idle:
-                try:
-                    return self._ask(self._idle.pop(), message)
-                except (OSError, ValueError):
-                    pass  # the server closes connections that were idle for long or have asked often
-            return self._ask(self._connect(), message)
+            self._turns.get(timeout=ANSWER_S)
+        except Empty:
+            raise TimeoutError(f"its port was busy for {ANSWER_S:g} s") from None
+        try:
+            try:
+                return self._exchange(self._idle.pop(), message)
+            except TimeoutError:
+                raise
+            except (IndexError, OSError, ValueError):
+                pass  # none is kept, or the server closed it: after long idleness, or many requests
+            return self._exchange(self._connect(), message)
         finally:
-            self._free.release()
+            self._turns.put(None)
 
     def close(self) -> None:
         """Close what is kept."""
@@ -65,18 +70,18 @@ class LlamaCppPort:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
-    def _ask(self, connection: socket.socket, message: bytes) -> Answer:
+    def _exchange(self, connection: socket.socket, message: bytes) -> Answer:
+        keeps = False
         try:
             connection.sendall(message)
-            status, keeps, body = receive(connection)
-            answer = Answer(status, json.loads(body))
-        except BaseException:
-            connection.close()
-            raise
-        if keeps:
-            self._idle.append(connection)
-        else:
-            connection.close()
+            status, may_keep, body = receive(connection)
+            answer = Answer(status, read_body(body))
+            keeps = may_keep
+        finally:
+            if keeps:
+                self._idle.append(connection)
+            else:
+                connection.close()
         return answer
 
 
@@ -108,6 +113,14 @@ def read_head(head: bytes) -> tuple[int, dict[str, str]]:
     if not first.startswith("http/1.1 "):
         raise ValueError(f"its answer begins with {first[:40]!r}")
     return int(first[9:12]), {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def read_body(body: bytes) -> Any:
+    """A body's JSON. Raises ValueError."""
+    try:
+        return json.loads(body)
+    except ValueError as error:
+        raise ValueError(f"its answer is no JSON: {error}") from None
 
 
 def part_of(connection: socket.socket) -> bytes:

@@ -63,6 +63,10 @@ class LlamaCppText:
                 self._known[key] = known
         return known
 
+    def close(self) -> None:
+        """Close the connections that are kept."""
+        self._port.close()
+
     def _ask(self, method: str, path: str, body: object) -> Any:
         try:
             answer = self._port.ask(method, path, body)
