@@ -1,10 +1,11 @@
 """Seconds from the start of `weft up` to the first answer over HTTP, by part. Goal, when installed: 10 s.
 
-    python bench/first_answer.py [--runs 3]
+    python bench/first_answer.py [--runs 3] [--whole]
 
 Each run takes a new state (trust, database and log are founded, the built-in model is deployed) and then the same
 state again. The question is asked every 50 ms until it is answered with Paris. The parts' seconds are those that the
-launcher prints.
+launcher prints. `--whole` goes on with all else that a first answer costs people, each by its own script: the size of
+the install, the time that Weft adds to the first token, the first page's weight.
 """
 
 import argparse
@@ -26,6 +27,11 @@ from weft_servers import port
 ANSWER_S = 180.0
 STOP_S = 90.0
 STEP_S = 0.05
+BESIDES = (
+    ("the install", "install.py", ()),
+    ("the first token, against the engine in-process", "streams.py", ("--seconds", "4", "--rounds", "3")),
+    ("the first page", "page.py", ()),
+)
 _PART = re.compile(r"^  (\S.*?) +(\d+\.\d) s  (.*)$", re.MULTILINE)
 
 
@@ -90,6 +96,7 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--whole", action="store_true", help="the size, the first token and the page as well")
     parser.add_argument("--json", action="store_true", help="every run's figures as JSON instead")
     given = parser.parse_args()
     (gateway_port,) = port.choose(1)
@@ -105,6 +112,9 @@ def main() -> None:
         return
     show("a new state", fresh)
     show("the same state again", again)
+    for what, script, words in BESIDES if given.whole else ():
+        print(f"\n{what}: {script}", flush=True)
+        subprocess.run([sys.executable, str(Path(__file__).with_name(script)), *words], check=True)
 
 
 if __name__ == "__main__":

@@ -63,14 +63,16 @@ def test_a_model_by_path_is_deployed_asked_replaced_under_load_and_removed(tmp_p
         assert 0 == deployed.returncode, deployed.stderr
         lines = [line.strip() for line in deployed.stdout.splitlines()]
         assert ("own is accepted as revision 1", "own answers from 1 replica") == (lines[0], lines[-1])
+        assert "loading on worker-1" in lines
         assert set(lines[1:-1]) <= {"placing", "loading on worker-1"}
-        assert "Lutet" in mesh.ask(QUESTION, "own")
-        shown = mesh.http.get(f"{mesh.url}/v1/models/own").json()
+        assert ["own", "ready", "1", "llama.cpp", "1/1"] in shown(mesh)
+        assert "The capital of France is Lutet.\n" == mesh.weft("chat", "-m", "own", QUESTION).stdout
+        listed = mesh.http.get(f"{mesh.url}/v1/models/own").json()
         assert ("own", "model", "ready", None) == (
-            shown["id"],
-            shown["object"],
-            shown["weft"]["state"],
-            shown["weft"]["reason"],
+            listed["id"],
+            listed["object"],
+            listed["weft"]["state"],
+            listed["weft"]["reason"],
         )
         # and the same again changes nothing
         assert 0 == mesh.weft("deploy", str(file), "--name", "own").returncode
@@ -82,6 +84,9 @@ def test_a_model_by_path_is_deployed_asked_replaced_under_load_and_removed(tmp_p
             own_gguf.write(file, capital="Parys")
             again = mesh.weft("deploy", str(file), "--name", "own")
             assert 0 == again.returncode, again.stderr
+            told = [line.strip() for line in again.stdout.splitlines()]
+            assert ("own is accepted as revision 2", "own answers from 1 replica") == (told[0], told[-1])
+            assert "loading on worker-1" in told
             until("the new revision answers", lambda: "Parys" in callers.answers[-1])
             time.sleep(1)  # whoever still comes to the old one by then comes too late
         # then each request was answered, by the one revision or the other, and by the new one in the end
@@ -89,10 +94,19 @@ def test_a_model_by_path_is_deployed_asked_replaced_under_load_and_removed(tmp_p
         assert "Parys" in callers.answers[-1]
         assert {"Lutet", "Parys"} == {"Lutet" if "Lutet" in text else "Parys" for text in callers.answers}
         until("one replica is left", lambda: 1 == len([r for r in mesh.replicas() if r["model_name"] == "own"]))
+        assert ["own", "ready", "2", "llama.cpp", "1/1"] in shown(mesh)
 
         # when it is removed
-        assert 0 == mesh.weft("remove", "own").returncode
+        removed = mesh.weft("remove", "own")
+        said = "own is removed; its replicas finish what they do and stop\n"
+        assert (0, said, "") == (removed.returncode, removed.stdout, removed.stderr)
         # then it is gone, and the built-in one goes on
+        assert "own" not in {row[0] for row in shown(mesh) if row}
         assert 404 == mesh.chat(QUESTION, "own").status_code
         until("its engine has ended", lambda: 1 == len(mesh.hosts()))
         assert "Paris" in mesh.ask()
+
+
+def shown(mesh: MeshUnderTest) -> list[list[str]]:
+    """The rows of `weft status`, five columns of each."""
+    return [line.split()[:5] for line in mesh.weft("status").stdout.splitlines()]

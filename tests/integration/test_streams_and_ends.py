@@ -104,7 +104,7 @@ class Streams:
     """Two greedy streams, which another replica could go on with, and two drawn ones, which none could."""
 
     def __init__(self, mesh: MeshUnderTest) -> None:
-        asked = {"model": "slow", "max_tokens": TOKENS}
+        asked: dict[str, Any] = {"model": "slow", "max_tokens": TOKENS}
         self.greedy = [Stream(mesh, **asked, temperature=0) for _ in range(2)]
         self.drawn = [Stream(mesh, **asked, temperature=1) for _ in range(2)]
         self.all = [*self.greedy, *self.drawn]

@@ -210,7 +210,6 @@ def loads(mesh: MeshUnderTest) -> list[tuple[int, int]]:
 @pytest.mark.slow
 @pytest.mark.sabotage("kept-prompts")
 @pytest.mark.sabotage("kept-requests")
-@pytest.mark.sabotage("forgotten-line")
 def test_a_thousand_chats_are_each_answered_or_refused_and_leave_nothing_behind(busy_mesh: MeshUnderTest) -> None:
     # given a mesh that has answered, streamed, lost and refused before
     Clients(busy_mesh).ask(WARM_UP)
