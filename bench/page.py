@@ -73,11 +73,10 @@ def load(chromium: browser.Browser, door: Counter, what: str) -> None:
     chromium.shows("#models .replicas .pill", "ready")
     chromium.shows("#events", "ready tiny #1 on worker-1")
     down, up, connections = door.down - before[0], door.up - before[1], door.connections - before[2]
-    names = "return performance.getEntriesByType('resource').map(e => new URL(e.name).pathname)"
-    asked = [urlsplit(chromium.run("return location.href")).path, *chromium.run(names)]
+    requests = 1 + int(chromium.run("return performance.getEntriesByType('resource').length"))
     chromium.open("about:blank")  # its connections for events and states end
     print(
-        f"{what:<12}{down / 1e3:>7.1f} kB down {up / 1e3:>6.1f} kB up {len(asked):>4} requests "
+        f"{what:<12}{down / 1e3:>7.1f} kB down {up / 1e3:>6.1f} kB up {requests:>4} requests "
         f"{connections:>3} connections   load average {os.getloadavg()[0]:.1f}",
         flush=True,
     )
