@@ -66,3 +66,27 @@ async def test_who_finds_no_room_after_its_turn_is_not_forgotten_when_another_ha
     assert 1 == queue.total
     queue.wake(MODEL)
     await asyncio.wait_for(unlucky, 2)
+
+
+async def test_a_line_that_filled_up_meanwhile_takes_back_who_looked_in_vain() -> None:
+    queue = BusyQueue(1)
+    looked = asyncio.Event()
+
+    async def looks_slowly() -> None:
+        await queue.turn(MODEL, 5, again=False)
+        await looked.wait()
+        await queue.turn(MODEL, 5, again=True)
+
+    slow = asyncio.create_task(looks_slowly())
+    while not queue.waiting(MODEL):
+        await asyncio.sleep(0)
+    queue.wake(MODEL)
+    (newcomer,) = await waiting(queue, 1)
+    looked.set()
+    while queue.waiting(MODEL) < 2:
+        assert not slow.done()
+        await asyncio.sleep(0)
+    queue.wake(MODEL)
+    await asyncio.wait_for(slow, 2)
+    assert not newcomer.done()
+    newcomer.cancel()

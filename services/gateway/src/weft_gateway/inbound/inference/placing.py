@@ -77,20 +77,29 @@ class Placing(Generic[SeekerT]):
         self._said_busy = busy
 
     async def run(self) -> None:
-        while not self._running.done:
-            try:
-                if self._said_busy:
-                    await self._try_later()
-                choice = self._choose()
-                if choice.lane is not None:
-                    if await self._submitted(choice.lane):
-                        return
-                elif self._all_busy():
-                    await self._wait_for_room()
-                else:
-                    await self._wait_for_ready(choice)
-            except Refused as refused:
-                self._running.refuse(refused)
+        placed = False
+        try:
+            while not placed and not self._running.done:
+                try:
+                    placed = await self._step()
+                except Refused as refused:
+                    self._running.refuse(refused)
+        finally:
+            if not placed:
+                self._desk.queue.wake(self._model.id)  # the room that it may have been called for is another's
+
+    async def _step(self) -> bool:
+        """Look once, and where that is in vain wait for a reason to look again. Whether it was submitted."""
+        if self._said_busy:
+            await self._try_later()
+        choice = self._choose()
+        if choice.lane is not None:
+            return await self._submitted(choice.lane)
+        if self._all_busy():
+            await self._wait_for_room()
+        else:
+            await self._wait_for_ready(choice)
+        return False
 
     def _choose(self) -> Choice:
         lanes, filters = self._lanes_and_filters()

@@ -58,7 +58,7 @@ class BusyQueue:
         Raises QueueFull, TimeoutError.
         """
         line = self._lines.setdefault(model, deque())
-        if len(line) >= self._limit:
+        if len(line) >= self._limit and not again:
             raise QueueFull
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if again:
