@@ -1,7 +1,7 @@
 """The fleet as JSON: a piece for each node, model and replica, rendered when it is first shown after it changed.
 
 Views are frozen, so one that is the same object says the same. Rendering everything at each look took 30 ms of
-everybody's event loop at 1,000 nodes and as many replicas, 200 ms at ten times the replicas (`bench/status.py`).
+everybody's event loop at 1,000 nodes and as many replicas, 300 ms at ten times the replicas (`bench/status.py`).
 """
 
 import heapq

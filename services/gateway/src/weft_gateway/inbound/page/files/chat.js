@@ -112,6 +112,8 @@ export class Chat {
     say(mine.text, text);
     const theirs = turn("them", model);
     theirs.item.setAttribute("aria-busy", "true"); // read out once, when it is whole
+    const state = this.#models.find(({ name }) => name === model)?.state ?? "ready";
+    if (state !== "ready") say(theirs.note, `${model} is ${word(state)}; the question waits for it.`);
     at("talk").append(mine.item, theirs.item);
     scrollDown(true);
 
@@ -121,7 +123,7 @@ export class Chat {
     const running = (this.#running = new AbortController());
     this.#showControls();
     setTimeout(this.#changed, 100); // when the gateway has it
-    let answer = "", firstAt = 0;
+    let answer = "", firstAt = 0, failed = false;
     const began = performance.now();
     try {
       const ending = await streamAnswer(model, talk, running.signal, (piece) => {
@@ -132,8 +134,9 @@ export class Chat {
       });
       say(theirs.note, this.#note(ending, model, began, firstAt || performance.now()));
     } catch (error) {
-      if (running.signal.aborted) say(theirs.note, "Stopped.");
-      else sayOrHide(theirs.error, error.name === "TypeError" ? (answer ? LOST : UNREACHED) : sentence(error.message));
+      failed = !running.signal.aborted;
+      say(theirs.note, failed ? "" : "Stopped.");
+      if (failed) sayOrHide(theirs.error, error.name === "TypeError" ? (answer ? LOST : UNREACHED) : sentence(error.message));
     }
     theirs.item.removeAttribute("aria-busy");
     theirs.item.classList.remove("coming");
@@ -146,7 +149,7 @@ export class Chat {
     this.#changed();
     this.#showControls();
     at("anew").hidden = at("talk").querySelector(".turn") === null;
-    scrollDown();
+    scrollDown(failed); // a question that comes back takes room from the talk, and the reason must be seen
   }
 
   #note({ finish, usage, replica }, model, began, firstAt) {

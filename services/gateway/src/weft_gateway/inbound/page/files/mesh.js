@@ -153,7 +153,7 @@ function nodeCard() {
     const hardware = shape.hardware;
     const devices = (hardware?.devices ?? []).filter((d) => d.vendor !== "cpu");
     memory = total((devices.length ? devices : (hardware?.devices ?? [])).map((d) => d.memory));
-    say(about, hardware ? sentence([...accelerators(devices), count(Math.round(hardware.cpus), "CPU"),
+    say(about, hardware ? sentence([...accelerators(devices), count(Number(hardware.cpus.toFixed(1)), "CPU"),
       `${size(hardware.memory)} of memory`].join(", ")) : "Its hardware is not known yet.");
   };
   node.showClaims = (claim) => {
