@@ -1,9 +1,10 @@
 """llama.cpp called from a process of its own, with no mesh around: what `streams.py` holds the mesh against.
 
-    python bench/in_process.py GGUF --streams 32 --seconds 10 --tokens 128
+    python bench/in_process.py GGUF --streams 32 --seconds 10 --tokens 128 [--chat] [--spread]
 
 The same file and the same settings as an engine host's, one engine thread; a thread for each stream that calls the
 engine and counts. The prompt is rendered beforehand, once: the engine is spared what the mesh does for each request.
+With --chat it is not spared: each request is the chat that the mesh's clients send, by the binding's own call for it.
 Prints one JSON line: requests, tokens, seconds, the process's CPU seconds, and each request's seconds to its first
 token.
 """
@@ -13,7 +14,7 @@ import json
 import threading
 import time
 
-from load import QUESTION
+from load import QUESTION, lengths
 from weft_contracts.gen import session_pb2 as pb
 from weft_engine.adapters.llamacpp_native import NativeServer
 from weft_engine.adapters.llamacpp_settings import LlamaCppSettings
@@ -21,6 +22,7 @@ from weft_engine.adapters.llamacpp_text import LlamaCppText
 from weft_engine.launch import Launch
 
 CONTEXT, CONCURRENCY = 512, 32
+NO_TEXT = '"content":null'
 
 
 def served(path: str) -> tuple[NativeServer, str]:
@@ -47,35 +49,48 @@ def main() -> None:
     parser.add_argument("--streams", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--tokens", type=int, default=128)
+    parser.add_argument("--chat", action="store_true", help="ask for chats instead of completions of a rendered prompt")
+    parser.add_argument("--spread", action="store_true", help="answers of half to three halves as many tokens")
     given = parser.parse_args()
     server, prompt = served(given.gguf)
-    asked = {"prompt": prompt, "stream": True, "max_tokens": given.tokens, "temperature": 0.8, "ignore_eos": True}
-    request = json.dumps(asked)
+    asked: dict[str, object] = {
+        "stream": True,
+        "temperature": 0.8,
+        "ignore_eos": True,
+        **({"messages": [{"role": "user", "content": QUESTION}]} if given.chat else {"prompt": prompt}),
+    }
+    complete = server._server.handle_chat_completions if given.chat else server.complete
     firsts: list[float] = []
+    made: list[int] = []
 
-    def one(until: float) -> None:
-        while time.perf_counter() < until:
+    def one(until: float, number: int = 0) -> None:
+        for tokens in lengths(given.tokens, number, spread=given.spread):
+            if time.perf_counter() >= until:
+                break
+            request = json.dumps({**asked, "max_tokens": tokens})
             began, first = time.perf_counter(), 0.0
 
-            def heard(_: str, began: float = began) -> bool:
+            def heard(chunk: str, began: float = began) -> bool:
                 nonlocal first
-                first = first or time.perf_counter() - began
+                if not first and NO_TEXT not in chunk:  # a chat opens with the role alone
+                    first = time.perf_counter() - began
                 return False
 
-            server.complete(request, heard)
+            complete(request, heard)
             firsts.append(first)
+            made.append(tokens)
 
     one(time.perf_counter() + 0.1)
     firsts.clear()
+    made.clear()
     began, cpu = time.perf_counter(), time.process_time()
-    threads = [threading.Thread(target=one, args=(began + given.seconds,)) for _ in range(given.streams)]
+    threads = [threading.Thread(target=one, args=(began + given.seconds, n)) for n in range(given.streams)]
     for each in threads:
         each.start()
     for each in threads:
         each.join()
     spent, wall = time.process_time() - cpu, time.perf_counter() - began
-    tokens = len(firsts) * given.tokens
-    print(json.dumps({"requests": len(firsts), "tokens": tokens, "seconds": wall, "cpu": spent, "first": firsts}))
+    print(json.dumps({"requests": len(firsts), "tokens": sum(made), "seconds": wall, "cpu": spent, "first": firsts}))
     server.close()
 
 

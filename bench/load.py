@@ -8,8 +8,10 @@ Prints one JSON line: requests, tokens, seconds, and each request's seconds to i
 
 import argparse
 import asyncio
+import itertools
 import json
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from urllib.parse import urlsplit
 
@@ -25,6 +27,15 @@ class Tally:
     tokens: int = 0
     seconds: float = 0.0
     first: list[float] = field(default_factory=list[float])
+
+
+def lengths(tokens: int, stream: int, *, spread: bool) -> Iterator[int]:
+    """How long a stream's answers are, one after another; `spread`: half to three halves as long, always the same.
+
+    Answers of one length keep all streams in step: they end, and ask anew, all at once.
+    """
+    for number in itertools.count():
+        yield tokens // 2 + (stream * 37 + number * 53) % (tokens + 1) if spread else tokens
 
 
 def body(model: str, tokens: int, *, stream: bool) -> bytes:
@@ -66,25 +77,30 @@ async def _whole(reader: asyncio.StreamReader, asked: float) -> float:
     return time.perf_counter() - asked
 
 
-async def run(url: str, model: str, streams: int, seconds: float, tokens: int, *, stream: bool) -> Tally:
+async def run(
+    url: str, model: str, streams: int, seconds: float, tokens: int, *, stream: bool, spread: bool = False
+) -> Tally:
     """Keep so many streams busy for so long; what has begun is finished."""
-    where, sent = urlsplit(url), body(model, tokens, stream=stream)
+    where = urlsplit(url)
     head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: {where.netloc}\r\ncontent-type: application/json\r\n"
-    message = f"{head}content-length: {len(sent)}\r\n\r\n".encode() + sent
     tally, began = Tally(), time.perf_counter()
 
-    async def one() -> None:
+    async def one(number: int) -> None:
         reader, writer = await asyncio.open_connection(where.hostname, where.port)
-        while time.perf_counter() - began < seconds:
+        for length in lengths(tokens, number, spread=spread):
+            if time.perf_counter() - began >= seconds:
+                break
+            sent = body(model, length, stream=stream)
+            message = f"{head}content-length: {len(sent)}\r\n\r\n".encode() + sent
             asked = time.perf_counter()
             writer.write(message)
             read = _streamed if stream else _whole
             tally.first.append(await asyncio.wait_for(read(reader, asked), ANSWER_S))
             tally.requests += 1
-            tally.tokens += tokens
+            tally.tokens += length
         writer.close()
 
-    await asyncio.gather(*(one() for _ in range(streams)))
+    await asyncio.gather(*(one(number) for number in range(streams)))
     tally.seconds = time.perf_counter() - began
     return tally
 
@@ -97,6 +113,15 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--whole", action="store_true", help="answers in one piece instead of streams")
+    parser.add_argument("--spread", action="store_true", help="answers of half to three halves as many tokens")
     given = parser.parse_args()
-    found = run(given.url, given.model, given.streams, given.seconds, given.tokens, stream=not given.whole)
+    found = run(
+        given.url,
+        given.model,
+        given.streams,
+        given.seconds,
+        given.tokens,
+        stream=not given.whole,
+        spread=given.spread,
+    )
     print(json.dumps(asdict(asyncio.run(found))))

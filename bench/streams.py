@@ -5,7 +5,9 @@
 Goals: at 32 streams at most 5 % more CPU per token, and at most 3 ms more to the first token (median). Both sides
 load the built-in model with the same settings and one engine thread, and take turns, so that the machine's other work
 falls on both. The mesh's cost is that of its gateway and its engine host, by the kernel's count; the load comes from
-another process (`load.py`). The engine alone is `in_process.py`.
+another process (`load.py`). The engine alone is `in_process.py`: the goals are held against completions of a prompt
+that was rendered beforehand, the least that it can be asked for. Beside it stands what the same chats cost there.
+With `--spread` the answers differ in length, so that streams don't end and ask anew all at once.
 """
 
 import argparse
@@ -78,6 +80,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8, help="of each run")
     parser.add_argument("--rounds", type=int, default=3, help="of which the median is shown")
     parser.add_argument("--tokens", type=int, default=128, help="of each answer")
+    parser.add_argument("--spread", action="store_true", help="answers of half to three halves as many tokens")
     given = parser.parse_args()
     print(f"{'streams':>7}  {'':<11}{'µs CPU a token':>15}{'gateway':>9}{'engine':>8}{'tokens/s':>10}{'first, ms':>11}")
     with tempfile.TemporaryDirectory(prefix="weft-bench-") as folder, MeshUnderTest(Path(folder)) as mesh:
@@ -87,9 +90,11 @@ def main() -> None:
         until("no other engine runs", lambda: len(mesh.hosts()) == 1, 60)
         for streams in given.streams:
             words = ["--streams", str(streams), "--seconds", str(given.seconds), "--tokens", str(given.tokens)]
+            words += ["--spread"] * given.spread
+            chats = median([alone([*words, "--chat"])])
             pairs = [(alone(words), through_mesh(mesh, words)) for _ in range(given.rounds)]
             engine, weft = median([pair[0] for pair in pairs]), median([pair[1] for pair in pairs])
-            for what, row in (("in-process", engine), ("weft", weft)):
+            for what, row in (("in-process", engine), ("its chats", chats), ("weft", weft)):
                 print(
                     f"{streams:>7}  {what:<11}{row['both']:>15.1f}{row['gateway']:>9.1f}{row['engine']:>8.1f}"
                     f"{row['rate']:>10,.0f}{row['first']:>11.2f}"
