@@ -5,12 +5,13 @@
 The same file and the same settings as an engine host's, one engine thread; a thread for each stream that calls the
 engine and counts. The prompt is rendered beforehand, once: the engine is spared what the mesh does for each request.
 With --chat it is not spared: each request is the chat that the mesh's clients send, by the binding's own call for it.
-Prints one JSON line: requests, tokens, seconds, the process's CPU seconds, and each request's seconds to its first
-token.
+Prints one JSON line: requests, tokens, seconds, the process's CPU seconds, its threads' voluntary switches, and each
+request's seconds to its first token.
 """
 
 import argparse
 import json
+import resource
 import threading
 import time
 
@@ -40,6 +41,11 @@ def served(path: str) -> tuple[NativeServer, str]:
     server = NativeServer(launch, LlamaCppSettings(), embeddings=False)
     chat = pb.Chat(messages=[pb.Message(role="user", content=QUESTION)])
     return server, LlamaCppText(server.address, server.key).render(chat)
+
+
+def gave_up() -> int:
+    """How often this process's threads gave the core up."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
 
 
 def main() -> None:
@@ -83,14 +89,16 @@ def main() -> None:
     one(time.perf_counter() + 0.1)
     firsts.clear()
     made.clear()
-    began, cpu = time.perf_counter(), time.process_time()
+    began, cpu, switches = time.perf_counter(), time.process_time(), gave_up()
     threads = [threading.Thread(target=one, args=(began + given.seconds, n)) for n in range(given.streams)]
     for each in threads:
         each.start()
     for each in threads:
         each.join()
     spent, wall = time.process_time() - cpu, time.perf_counter() - began
-    print(json.dumps({"requests": len(firsts), "tokens": sum(made), "seconds": wall, "cpu": spent, "first": firsts}))
+    switches = gave_up() - switches
+    found = {"requests": len(firsts), "tokens": sum(made), "seconds": wall, "cpu": spent, "switches": switches}
+    print(json.dumps({**found, "first": firsts}))
     server.close()
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 from weft_testing.story import MeshUnderTest
@@ -21,6 +22,43 @@ def cpu_of(process: psutil.Process) -> float:
     """CPU seconds of a process, user and system."""
     times = process.cpu_times()
     return times.user + times.system
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """What an engine host's threads took between two looks: CPU seconds, and how often they gave the core up."""
+
+    model: float
+    """the busiest, which is llama.cpp's"""
+    loop: float
+    others: float
+    """those that take the tokens from llama.cpp, gRPC's, llama.cpp's own for its port"""
+    switches: int
+
+
+Tasks = Mapping[str, tuple[float, int]]
+
+
+def tasks_of(pid: int) -> Tasks:
+    """CPU seconds and voluntary switches of each thread."""
+    found: dict[str, tuple[float, int]] = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            ran = int((task / "schedstat").read_text().split()[0])
+            gave_up = (task / "status").read_text().split("\nvoluntary_ctxt_switches:")[1].split()[0]
+        except (OSError, ProcessLookupError):
+            continue  # it has ended
+        found[task.name] = ran / 1e9, int(gave_up)
+    return found
+
+
+def between(pid: int, before: Tasks, after: Tasks) -> Threads:
+    """What happened in between; threads that ended are not counted."""
+    cpu = {task: after[task][0] - before.get(task, (0.0, 0))[0] for task in after}
+    loop = cpu.pop(str(pid))
+    model = max(cpu.values())
+    switches = sum(after[task][1] - before.get(task, (0.0, 0))[1] for task in after)
+    return Threads(model, loop, sum(cpu.values()) - model, switches)
 
 
 def look(mesh: MeshUnderTest) -> Mapping[psutil.Process, Look]:

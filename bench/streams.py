@@ -24,7 +24,7 @@ from typing import Any
 import psutil
 import weft_tiny
 from in_process import CONCURRENCY, CONTEXT
-from mesh_cpu import cpu_of
+from mesh_cpu import between, cpu_of, tasks_of
 from weft_testing.story import MeshUnderTest, until
 
 HERE = Path(__file__).parent
@@ -59,14 +59,21 @@ def figures(found: Mapping[str, Any], gateway: float, engine: float) -> Figures:
 def through_mesh(mesh: MeshUnderTest, words: list[str]) -> Figures:
     gateway = psutil.Process(mesh.pid("gateway"))
     (host,) = mesh.hosts()
-    before = cpu_of(gateway), cpu_of(host)
+    before, tasks = (cpu_of(gateway), cpu_of(host)), tasks_of(host.pid)
     found = child("load.py", mesh.url, MODEL, *words)
-    return figures(found, cpu_of(gateway) - before[0], cpu_of(host) - before[1])
+    spent = between(host.pid, tasks, tasks_of(host.pid))
+    return {
+        **figures(found, cpu_of(gateway) - before[0], cpu_of(host) - before[1]),
+        "model": 1e6 * spent.model / found["tokens"],
+        "loop": 1e6 * spent.loop / found["tokens"],
+        "others": 1e6 * spent.others / found["tokens"],
+        "switches": spent.switches / found["tokens"],
+    }
 
 
 def alone(words: list[str]) -> Figures:
     found = child("in_process.py", str(GGUF), *words)
-    return figures(found, 0.0, found["cpu"])
+    return {**figures(found, 0.0, found["cpu"]), "switches": found["switches"] / found["tokens"]}
 
 
 def median(rounds: list[Figures]) -> Figures:
@@ -99,6 +106,10 @@ def main() -> None:
                     f"{streams:>7}  {what:<11}{row['both']:>15.1f}{row['gateway']:>9.1f}{row['engine']:>8.1f}"
                     f"{row['rate']:>10,.0f}{row['first']:>11.2f}"
                 )
+            print(
+                f"{streams:>7}  host: llama.cpp's thread {weft['model']:.1f}, the loop {weft['loop']:.1f}, others "
+                f"{weft['others']:.1f} µs; switches a token {weft['switches']:.2f}, in-process {engine['switches']:.2f}"
+            )
             more = statistics.median(pair[1]["both"] / pair[0]["both"] for pair in pairs)
             later = statistics.median(pair[1]["first"] - pair[0]["first"] for pair in pairs)
             load = os.getloadavg()[0]
