@@ -1,19 +1,23 @@
-"""How long one service takes to start on a million-event log, in CPU and wall seconds. Goal: 15 s.
+"""How long one service takes to start on a million-event log, in CPU and wall seconds.
 
-    python bench/million.py [--commits 1000000] [--starts 3] [--service scheduler]
+    python bench/million.py [--commits 1000000] [--starts 3] [--tail 5000] [--service scheduler]
 
-Fills a real server's log (see `long_log.py`), then starts the service on it and asks `/readyz` until it says 200.
-Filling takes a minute or two and about a gigabyte in the folder for temporary files.
+Fills a real server's log (see `long_log.py`), then starts the service on it and asks `/readyz` until it says 200:
+once without a snapshot, then, after the log has grown by `--tail` commits, from the snapshot that the first start has
+written, and at last on an empty log in another folder, which is what a start costs by itself. Goals: 15 s without a
+snapshot, 1 s with one. Filling takes a minute or two and about a gigabyte in the folder for temporary files.
 """
 
 import argparse
 import asyncio
+import json
 import os
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import psutil
 from long_log import LongLog
@@ -21,16 +25,17 @@ from mesh_cpu import cpu_of
 from weft_contracts.catalogue import Writer
 from weft_eventlog import EventLog
 from weft_testing.mesh_server import MeshServer, running_mesh_server
-from weft_testing.service_process import mesh_settings, running
+from weft_testing.service_process import ServiceProcess, mesh_settings, running
 from weft_testing.waiting import until
 
 START_S = 300.0
-SERVICES = ("scheduler", "reconciler")
+SERVICES = ("scheduler", "reconciler", "registry")
 
 
-async def fill(log: EventLog, commits: int) -> None:
-    """Append so many commits, in batches, and say what that cost."""
-    long, began, head = LongLog(), time.perf_counter(), 0
+async def fill(long: LongLog, log: EventLog, commits: int) -> None:
+    """Append until the log has so many commits, in batches, and say what that cost."""
+    before = await log.head()
+    began, head = time.perf_counter(), before
     for batch in long.batches():
         sequences = await log.append(*batch)
         long.took(sequences)
@@ -38,11 +43,15 @@ async def fill(log: EventLog, commits: int) -> None:
         if head >= commits:
             break
     wall = time.perf_counter() - began
-    print(f"filled with {head:,} commits in {wall:.0f} s ({head / wall:,.0f} /s)", flush=True)
+    print(f"filled up to {head:,} commits in {wall:.0f} s ({(head - before) / wall:,.0f} /s)", flush=True)
 
 
-async def start(mesh: MeshServer, service: str, folder: Path) -> tuple[float, float, float]:
-    """Wall and CPU seconds of one start, and the server's CPU seconds meanwhile."""
+Figures = tuple[float, float, float]
+
+
+async def start(mesh: MeshServer, service: str, folder: Path, *, snapshot: bool, write: bool = False) -> Figures:
+    """Wall and CPU seconds of one start, and the server's CPU seconds meanwhile. With `write` it then waits for the
+    snapshot that the service writes. Raises AssertionError where it started from another than `snapshot` says."""
     server = psutil.Process(mesh.server.pid)
     before, began = cpu_of(server), time.perf_counter()
     settings = mesh_settings(mesh, cast("Writer", service))
@@ -61,25 +70,60 @@ async def start(mesh: MeshServer, service: str, folder: Path) -> tuple[float, fl
             f"{memory:.0f} MB PSS   load average {os.getloadavg()[0]:.1f}",
             flush=True,
         )
+
+        async def written() -> bool:
+            return "snapshot written" in process.text()
+
+        if write:
+            before = cpu_of(own)
+            await until(written, 120.0)
+            print(f"a snapshot was written {cpu_of(own) - before:.1f} CPU s later", flush=True)
+        for line in process.lines():
+            if line["event"] in ("starts from a snapshot", "snapshot written"):
+                print({key: line[key] for key in line if key not in ("service", "instance", "timestamp", "level")})
+        assert snapshot == bool((await folded(process))["snapshots"]["start"])
         await process.terminate()
     return figures
 
 
-async def main(commits: int, starts: int, service: str) -> None:
+async def folded(process: ServiceProcess) -> dict[str, Any]:
+    """What the service says of its fold."""
+    return json.loads((await process.get("/projections"))[1])[0]
+
+
+def median(what: str, figures: Sequence[Figures]) -> None:
+    """Print the medians."""
+    wall, own, server = (statistics.median(column) for column in zip(*figures, strict=True))
+    print(
+        f"{what}: {wall:.2f} s wall, {own:.2f} s CPU, server {server:.2f} s CPU (median of {len(figures)})", flush=True
+    )
+
+
+async def main(commits: int, starts: int, tail: int, service: str) -> None:
     """Print the figures, and their medians."""
     with tempfile.TemporaryDirectory(prefix="weft-bench-") as name:
-        folder = Path(name)
+        folder, empty = Path(name) / "long", Path(name) / "empty"
+        folder.mkdir()
+        empty.mkdir()
+        async with running_mesh_server(empty) as mesh:
+            nothing = [await start(mesh, service, empty, snapshot=False) for _ in range(starts)]
         async with running_mesh_server(folder) as mesh:
-            await fill(EventLog(await mesh.root(), actor="bench"), commits)
-            figures = [await start(mesh, service, folder) for _ in range(starts)]
-    wall, own, server = (statistics.median(column) for column in zip(*figures, strict=True))
-    print(f"median of {starts}: {wall:.1f} s wall, {own:.1f} s CPU, server {server:.1f} s CPU")
+            long, log = LongLog(), EventLog(await mesh.root(), actor="bench")
+            await fill(long, log, commits)
+            whole = await start(mesh, service, folder, snapshot=False, write=True)
+            if tail:
+                await fill(long, log, commits + tail)
+            some = [await start(mesh, service, folder, snapshot=True) for _ in range(starts)]
+    median("an empty log", nothing)
+    median("without a snapshot", [whole])
+    median(f"with one, {tail:,} commits behind", some)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--commits", type=int, default=1_000_000)
-    parser.add_argument("--starts", type=int, default=3, help="how often the service is started on it")
+    parser.add_argument("--starts", type=int, default=3, help="how often the service is started from a snapshot")
+    parser.add_argument("--tail", type=int, default=5_000, help="commits behind the snapshot: half of the most")
     parser.add_argument("--service", choices=SERVICES, default="scheduler")
     given = parser.parse_args()
-    asyncio.run(main(given.commits, given.starts, given.service))
+    asyncio.run(main(given.commits, given.starts, given.tail, given.service))

@@ -63,7 +63,8 @@ def test_every_fold_made_again_equals_what_it_was(tmp_path: Path) -> None:
         pid = mesh.kill("gateway")
         until("the gateway is back", lambda: mesh.part("gateway")["pid"] not in (None, pid), 30)
         until("the gateway is ready", lambda: mesh.part("gateway")["state"] == "ready", 60)
-        # then all are as before
+        # then all are as before, by the log alone
+        assert {0} == {projection(mesh, each)["snapshots"]["start"] for each in FOLDS}
         assert before_at == at_rest(mesh)
         assert before == {each: projection(mesh, each)["digest"] for each in FOLDS}
         assert tables == lists(mesh)

@@ -45,6 +45,11 @@ def test_a_service_may_write_its_own_facts_and_no_others(name: catalogue.Writer)
     assert not any(s.endswith(">") for s in events)
 
 
+def test_two_services_share_no_snapshot_that_they_may_write() -> None:
+    written = [{s for s in permissions.service(n).publish if "snapshot" in s} for n in permissions.SERVICES]
+    assert len(permissions.SERVICES) == len(set[str].union(*written)) == sum(map(len, written))
+
+
 def test_two_workers_share_no_subject_that_they_may_publish_to() -> None:
     one, other = (set(permissions.worker(NodeId(n)).publish) for n in ("n-one", "n-two"))
     assert set() == one & other

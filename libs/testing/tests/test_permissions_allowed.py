@@ -11,10 +11,12 @@ from weft_contracts import catalogue, permissions, subjects
 from weft_contracts.commit import Cause, Commit, Guard, Recorded
 from weft_contracts.facts import run
 from weft_contracts.facts.request import Fulfilled, Rejected
-from weft_contracts.ids import CorrelationId, Incarnation, NodeId, ReplicaId, RequestId
+from weft_contracts.ids import CorrelationId, EventId, Incarnation, NodeId, ReplicaId, RequestId
 from weft_contracts.topology import LEASES, TIMERS, Durable, worker_durable
 from weft_eventlog import Conflict, EventLog, Projection, WorkerLog, apply_durable, apply_topology, blobs
 from weft_eventlog.credentials import get_credential, put_credential
+from weft_eventlog.snapshots.mark import Head
+from weft_eventlog.snapshots.store import SnapshotStore
 from weft_runtime.leadership import Leadership
 from weft_testing.mesh_server import MeshServer
 from weft_testing.waiting import until
@@ -155,6 +157,28 @@ async def test_the_gateway_keeps_names_of_people_and_settles_usage(mesh: MeshSer
     assert b"Ada" == (await people.get("k-1")).value
     await people.purge("k-1")
     assert "USAGE" == (await js.publish("weft.usage.k-1", b"{}")).stream
+
+
+@pytest.mark.parametrize("name", permissions.SERVICES)
+async def test_a_service_writes_its_own_snapshots_and_reads_them(mesh: MeshServer, name: catalogue.Writer) -> None:
+    store = SnapshotStore(await mesh.service(name), name, "fold")
+    pieces = [os.urandom(1000), os.urandom(100)]
+    head = Head(
+        service=name,
+        fold="fold",
+        version="v",
+        identity="i",
+        sequence=1,
+        event_id=EventId("e"),
+        made_at=0.0,
+        chunks=2,
+        packed=1100,
+        unpacked=1100,
+        blake3="",
+    ).sealed(pieces)
+    await store.write((await store.slots())[0], "test", head, pieces)
+    slot = (await store.slots())[0]
+    assert (head, pieces) == (slot.holds, await store.pieces(slot.name, head))
 
 
 # a worker

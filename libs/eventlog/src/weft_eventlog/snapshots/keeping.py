@@ -6,9 +6,11 @@ its tables are copied (some milliseconds); the rest is done in slices of about 2
 """
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, Protocol
 
 import structlog
@@ -83,6 +85,8 @@ class Snapshots:
         self._taken_up = taken_up
         self._last = 0
         self._tries = 0
+        self._dropped: dict[str, int] = {}
+        """Revisions of slots that were found to be no good, whatever their heads say."""
         self._writes: tuple[int, float] = (-1, 0.0)
         self.start: Head | None = None
         """The snapshot that the fold went on from; None where it began at the log's beginning."""
@@ -101,11 +105,13 @@ class Snapshots:
             return None
         try:
             slots = await self._store.slots()
-            for slot in sorted(slots, key=lambda slot: _worth(slot, identity, end), reverse=True):
+            for slot in sorted(slots, key=_claimed, reverse=True):
                 try:
                     head = await self._taken(log, slot, version, identity, end)
                 except (Unusable, BadContent) as why:
                     _log.warning("snapshot dropped", fold=self._store.fold, slot=slot.name, why=str(why))
+                    if not isinstance(slot.holds, Writing):
+                        self._dropped[slot.name] = slot.revision
                     continue
                 if head is not None:
                     return head.mark
@@ -154,8 +160,10 @@ class Snapshots:
             try:
                 spent = await self._write(folding)
                 not_before = time.monotonic() + max(_GAP, _SHARE * spent)
-            except (LogUnavailable, Outrun, TimeoutError) as error:
-                _log.warning("snapshot not written", fold=self._store.fold, why=repr(error))
+            except Outrun:
+                not_before = time.monotonic() + _GAP * random.uniform(0.7, 1.3)
+            except LogUnavailable as error:
+                _log.warning("snapshot not written", fold=self._store.fold, why=str(error))
                 not_before = time.monotonic() + _AGAIN * random.uniform(0.7, 1.3)
             except (CannotSnapshot, TooLarge) as error:
                 _log.error("this fold has no snapshots", fold=self._store.fold, why=str(error))
@@ -172,7 +180,8 @@ class Snapshots:
 
     async def _write(self, folding: Folding) -> float:
         """Take a snapshot and store it, unless another instance has; the seconds of work that it took."""
-        slots = await self._store.slots()
+        found = await self._store.slots()
+        slots = [replace(s, holds=None) if self._dropped.get(s.name) == s.revision else s for s in found]
         mark = folding.mark
         if mark is None:
             return 0.0
@@ -253,9 +262,20 @@ def _head(slot: Slot) -> Head | None:
         case Unusable() as why:
             raise why
         case Writing(instance=instance):
-            raise Unusable(f"it was never finished by {instance}")
+            raise Unusable(f"it is not finished by {instance}")
         case found:
             return found
+
+
+def _claimed(slot: Slot) -> float:
+    """Where a slot says that it stands; first of all comes what is no snapshot, so that it is said."""
+    match slot.holds:
+        case Head(sequence=sequence):
+            return sequence
+        case None:
+            return 0
+        case _:
+            return math.inf
 
 
 def _worth(slot: Slot, identity: str, end: int) -> int:

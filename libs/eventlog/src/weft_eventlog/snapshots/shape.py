@@ -10,10 +10,10 @@ import copy
 import time
 import types
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import islice
-from typing import Annotated, Any, NewType, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
@@ -23,6 +23,7 @@ from weft_contracts.facts.fact import Fact
 _SLICE_S = 0.002
 """Seconds of work after which a slice should end. Reading it takes about three times as long."""
 _TABLES = (dict, OrderedDict)
+_MAPPINGS = (*_TABLES, Mapping)
 Copy = Callable[[Any], Any]
 
 
@@ -67,8 +68,14 @@ class Shape:
         self._by_name = {place.name: place for place in self._places}
 
     def copied(self, memory: object) -> list[Any]:
-        """What the memory holds now, in a form that no later fold changes. Costs some 10 ns an entry."""
-        return [place.copied(getattr(place.owner_in(memory), place.field)) for place in self._places]
+        """What the memory holds now, in a form that no later fold changes. Costs some 10 ns an entry.
+
+        Raises CannotSnapshot.
+        """
+        try:
+            return [place.copied(getattr(place.owner_in(memory), place.field)) for place in self._places]
+        except (AttributeError, TypeError) as error:
+            raise CannotSnapshot(f"the memory holds what its annotations don't say: {error}") from error
 
     def slices(self, copied: list[Any]) -> Iterator[bytes]:
         """The copy as lines, each some milliseconds of work. Raises CannotSnapshot."""
@@ -77,10 +84,11 @@ class Shape:
             while taken := list(islice(items, some)):
                 began = time.perf_counter()
                 try:
-                    yield place.name.encode() + b" " + place.adapter.dump_json(taken, warnings="error") + b"\n"
+                    body = place.adapter.dump_json(taken, warnings="error")
                 except PydanticSerializationError as error:
                     raise CannotSnapshot(f"{place.name} holds what its annotation doesn't say: {error}") from error
                 spent = time.perf_counter() - began
+                yield place.name.encode() + b" " + body + b"\n"
                 some = some * 2 if spent < _SLICE_S / 2 else max(1, some // 2) if spent > _SLICE_S else some
 
     def reader(self) -> "Reader":
@@ -148,16 +156,17 @@ def _places(kind: type, path: tuple[str, ...]) -> Iterator[Place]:
 
 def _place(hint: Any, owner: tuple[str, ...], here: tuple[str, ...]) -> Place:
     name = ".".join(here)
-    _check(hint, name)
     origin, arguments = get_origin(hint), get_args(hint)
+    for argument in arguments if origin in _TABLES else (hint,):
+        _check(argument, name)
+    many: type | None = None
+    entry: Any = hint
     if origin in _TABLES:
         many, entry = dict, types.GenericAlias(tuple, arguments)
     elif origin is set:
         many, entry = set, arguments[0]
-    else:
-        many, entry = None, hint
     try:
-        adapter = TypeAdapter[Any](list[entry])
+        adapter: TypeAdapter[Any] = TypeAdapter(types.GenericAlias(list, (entry,)))
     except PydanticSchemaGenerationError as error:
         raise CannotSnapshot(f"{name}: {error.message.splitlines()[0]}") from error
     return Place(name, owner, here[-1], many, adapter, _copy(hint, name) or _shared)
@@ -174,12 +183,21 @@ def _check(hint: Any, name: str) -> None:
         hint = hint.__supertype__
     if hint is Any or hint is object or hint is Fact:
         raise CannotSnapshot(f"{name}: {getattr(hint, '__name__', hint)} doesn't say what is there; name the kinds")
+    if get_origin(hint) in _MAPPINGS and not _is_text(get_args(hint)[0]):
+        raise CannotSnapshot(f"{name}: inner tables have keys of text or whole numbers, no others")
     for argument in get_args(hint) if get_origin(hint) is not None else ():
         if not isinstance(argument, str | int | bool | bytes) and argument is not None:
             _check(argument, name)
     if isinstance(hint, type) and is_dataclass(hint):
         for field, inner in get_type_hints(hint, include_extras=True).items():
             _check(inner, f"{name}.{field}")
+
+
+def _is_text(hint: Any) -> bool:
+    """Whether a hint is one of what JSON has as a key."""
+    while isinstance(hint, NewType):
+        hint = hint.__supertype__
+    return hint in (str, int) or (get_origin(hint) is Literal and all(type(each) is str for each in get_args(hint)))
 
 
 def _shared(value: Any) -> Any:
