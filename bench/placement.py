@@ -7,6 +7,7 @@ devices with 4,000 instances, database stubbed.
 """
 
 import argparse
+import gc
 import statistics
 import time
 from collections.abc import Callable
@@ -15,8 +16,12 @@ from typing import Literal
 from weft_contracts.commit import Cause
 from weft_contracts.facts.values import ModelSpec, SimulatedSource
 from weft_contracts.ids import CorrelationId, ReplicaId
+from weft_eventlog.projection import COLLECTED_AFTER
+from weft_eventlog.snapshots.packing import Packer
+from weft_eventlog.snapshots.shape import Shape
 from weft_placement import Board, Circumstances, Outlook, Placement, Policy, choose, decide_placement
 from weft_placement.decide import demand_for
+from weft_placement.fleet import Fleet
 from weft_placement.imagined import ImaginedLog, refold
 from weft_scheduler.domain.decide import decide
 from weft_scheduler.domain.rules import Rules
@@ -77,6 +82,35 @@ def filled(nodes: int, replicas: int) -> tuple[ImaginedLog, float]:
     return log, spent / replicas
 
 
+def snapshots(fleet: Fleet) -> None:
+    """What a snapshot of the fleet costs to take and to load."""
+    gc.set_threshold(*COLLECTED_AFTER)  # as in a service
+    shape, packer, empty = Shape(Fleet), Packer(), Fleet()
+    show("snapshot: the copy, while the fold stands still", cpu(lambda: shape.copied(fleet), 5))
+    slices: list[float] = []
+    lines: list[bytes] = []
+    taken = shape.slices(shape.copied(fleet))
+    while True:
+        start = time.process_time()
+        line = next(taken, None)
+        if line is None:
+            break
+        packer.add(line)
+        slices.append(time.process_time() - start)
+        lines.append(line)
+    size = sum(map(len, packer.pieces()))
+    show(f"snapshot: {len(slices)} slices, {packer.unpacked:,} bytes, packed {size:,}", (sum(slices), max(slices)))
+
+    def load() -> None:
+        reader = shape.reader()
+        for line in lines:
+            reader.take(line)
+        shape.fill(empty, reader.content())
+
+    show("snapshot: loading it", cpu(load, 3))
+    assert empty == fleet
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -114,6 +148,7 @@ def main() -> None:
     took = time.process_time() - start
     facts = sum(len(r.facts) for r in log.records) + given.replicas  # a `scaled` adds many replicas at once
     print(f"{'folding the log anew, each of ' + str(facts) + ' facts':58} {took / facts * 1e6:9.1f} µs")
+    snapshots(fleet)
     start = time.process_time()
     digest = fleet.digest()
     print(f"{'digest of the whole fleet':58} {time.process_time() - start:9.2f} s   ({digest[:16]})")

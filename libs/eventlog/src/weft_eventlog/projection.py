@@ -34,7 +34,7 @@ BATCH = 1000
 _SPECIAL: frozenset[type[Fact]] = frozenset((Unknown, Unreadable, Voided))
 _LOOK_AFTER = 5.0
 """Seconds of silence after which the projection asks the log whether it really has nothing new."""
-_COLLECTED_AFTER = (50_000, 20, 100)
+COLLECTED_AFTER = (50_000, 20, 100)
 """Python's own (700, 10, 10) looks through a batch many times while it is made: 40 % of a long fold's CPU time.
 What a fold throws away has no cycles; memory is the same."""
 _WHY = 300
@@ -107,7 +107,7 @@ class Projection:
 
         Makes this process look for garbage cycles less often.
         """
-        gc.set_threshold(*_COLLECTED_AFTER)
+        gc.set_threshold(*COLLECTED_AFTER)
         begun = self.snapshots is None
         while True:
             end_if_cancelled()
