@@ -95,5 +95,5 @@ def evolve_replica(view: ReplicaView, fact: ReplicaFact) -> ReplicaView:
 
 
 def _without_candidates(fact: Placed) -> Placed:
-    """Eight candidates take 6 kB: of 10,000 replicas that was half of what a service remembered."""
+    """Eight candidates are two fifths of what there is to say of a replica in a snapshot."""
     return fact.model_copy(update={"receipt": fact.receipt.model_copy(update={"candidates": ()})})
