@@ -160,10 +160,10 @@ def damaged(mesh: MeshUnderTest, damage: Damage) -> None:
 
 
 async def forged(client: Client, store: SnapshotStore, slot: Slot, head: Head) -> None:
-    """Another content of the same size: the model `kept` has become `lost`."""
+    """Another content of the same size: the node `worker-1` has become `worker-9`."""
     content = zlib.decompress(b"".join(await store.pieces(slot.name, head)))
-    assert b'"kept"' in content or b'"lost"' in content  # changed already, when this is tried again
-    piece = zlib.compress(content.replace(b'"kept"', b'"lost"'), 1)
+    assert b'"worker-1"' in content or b'"worker-9"' in content  # changed already, when this is tried again
+    piece = zlib.compress(content.replace(b'"worker-1"', b'"worker-9"'), 1)
     await client.jetstream().publish(store._subject(slot.name, "0"), piece)
 
 
