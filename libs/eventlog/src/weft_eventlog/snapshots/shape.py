@@ -17,7 +17,6 @@ from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
-from pydantic_core import PydanticSerializationError
 from weft_contracts.facts.fact import Fact
 
 _SLICE_S = 0.002
@@ -85,7 +84,7 @@ class Shape:
                 began = time.perf_counter()
                 try:
                     body = place.adapter.dump_json(taken, warnings="error")
-                except PydanticSerializationError as error:
+                except ValueError as error:  # pydantic's own for what it can't write is one
                     raise CannotSnapshot(f"{place.name} holds what its annotation doesn't say: {error}") from error
                 spent = time.perf_counter() - began
                 yield place.name.encode() + b" " + body + b"\n"
@@ -166,7 +165,8 @@ def _place(hint: Any, owner: tuple[str, ...], here: tuple[str, ...]) -> Place:
     elif origin is set:
         many, entry = set, arguments[0]
     try:
-        adapter: TypeAdapter[Any] = TypeAdapter(types.GenericAlias(list, (entry,)))
+        some: Any = types.GenericAlias(list, (entry,))
+        adapter: TypeAdapter[Any] = TypeAdapter(some)
     except PydanticSchemaGenerationError as error:
         raise CannotSnapshot(f"{name}: {error.message.splitlines()[0]}") from error
     return Place(name, owner, here[-1], many, adapter, _copy(hint, name) or _shared)
