@@ -9,7 +9,8 @@ from weft_contracts.facts.request import ApprovalRequested, Fulfilled, JoinReque
 from weft_contracts.facts.values import Addresses
 from weft_contracts.ids import NodeId, TokenId, token_hash, token_id
 from weft_registry.domain.founding import BootstrapToken
-from weft_registry.domain.joining import MAX_LABEL, MAX_LABELS, MAX_NAME
+from weft_registry.domain.joining import MAX_NAME
+from weft_registry.domain.labels import MAX_LABEL, MAX_LABELS
 
 from .registry_story import HERE, Story, nkey, node
 
@@ -191,7 +192,7 @@ def test_a_removed_node_needs_a_new_key(story: Story) -> None:
     id = story.token()
     story.join(1, id)
     story.log.given(subjects.node(node(1)), Removed(why="test"))
-    assert 409 == refusal(story.join(1, id))[0]
+    assert 403 == refusal(story.join(1, id))[0]
 
 
 # approval

@@ -9,6 +9,7 @@ from weft_contracts import subjects
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.mesh import BrakeLifted, BrakeSet
 from weft_contracts.facts.node import Draining, Healthy, Joined, Rejoined, Removed, Unhealthy, WentOffline
+from weft_contracts.facts.request import BrakeLiftRequested, Fulfilled, Rejected
 from weft_registry.domain.hearing import Signs
 from weft_registry.domain.state import RegistryState
 
@@ -256,3 +257,44 @@ def test_replayed_from_the_log_the_state_is_the_same(steps: list[tuple[set[int],
     assert story.state == again
     assert not any(isinstance(fact, Rejoined) for fact in story.log.facts())
     assert 4 == sum(isinstance(fact, Joined) for fact in story.log.facts())
+
+
+# an operator lifts the brake
+
+
+def test_an_operator_lifts_the_brake_and_who_is_silent_is_lost(three: Story) -> None:
+    # given two of three silent
+    three.speaking = {3}
+    three.live(10)
+    assert three.state.fleet.brake is not None
+    # when
+    assert isinstance(three.answered(three.ask(BrakeLiftRequested(why="the rack burnt"))), Fulfilled)
+    # then it is not set again, also while they were healthy within the last minute
+    facts = three.live(30)
+    assert ["WentOffline", "WentOffline"] == kinds(facts)
+    assert ["offline", "offline", "healthy"] == three.states([1, 2, 3])
+    lifted = [fact for fact in three.log.facts() if isinstance(fact, BrakeLifted)]
+    assert [BrakeLifted(why="the rack burnt", by="gateway")] == lifted
+
+
+def test_who_returns_after_a_lifted_brake_counts_again() -> None:
+    # given
+    story = Story()
+    story.nodes(4)
+    story.speaking = {3, 4}
+    story.live(10)
+    story.answered(story.ask(BrakeLiftRequested()))
+    story.speaking = {1, 2, 3, 4}
+    story.live(20)
+    assert ["healthy"] * 4 == story.states([1, 2, 3, 4])
+    assert set() == story.state.given_up
+    # when they fall silent once more
+    story.speaking = {3, 4}
+    # then the brake is set once more
+    assert "BrakeSet" in kinds(story.live(15))
+
+
+def test_a_brake_that_is_not_set_cant_be_lifted(three: Story) -> None:
+    outcome = three.answered(three.ask(BrakeLiftRequested()))
+    assert isinstance(outcome, Rejected)
+    assert 409 == outcome.status

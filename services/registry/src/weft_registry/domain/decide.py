@@ -5,9 +5,9 @@ from itertools import islice
 from weft_contracts.commit import Decision
 from weft_contracts.subjects import Aggregate
 
+from weft_registry.domain.answering import answer
 from weft_registry.domain.founding import BootstrapToken, found
 from weft_registry.domain.hearing import Patience, Signs
-from weft_registry.domain.joining import answer
 from weft_registry.domain.liveness import judge
 from weft_registry.domain.state import RegistryState
 

@@ -3,13 +3,15 @@
 from weft_contracts.commit import Cause, Commit, Decision, Guard
 from weft_contracts.facts.mesh import BrakeLifted, BrakeSet
 from weft_contracts.facts.node import Healthy, NodeFact, Unhealthy, WentOffline
+from weft_contracts.facts.request import BrakeLiftRequested
 from weft_contracts.ids import CorrelationId
 from weft_contracts.subjects import MESH
 from weft_contracts.subjects import node as node_of
 from weft_placement.fleet import NodeView
 
 from weft_registry.domain.hearing import Patience, Signs
-from weft_registry.domain.state import RegistryState
+from weft_registry.domain.outcomes import fulfilled, rejected
+from weft_registry.domain.state import Pending, RegistryState
 
 
 def judge(state: RegistryState, signs: Signs, patience: Patience) -> list[Decision]:
@@ -23,6 +25,15 @@ def judge(state: RegistryState, signs: Signs, patience: Patience) -> list[Decisi
         if fact is not None:
             decisions.append(_about(node, fact))
     return decisions
+
+
+def lift(state: RegistryState, pending: Pending, asked: BrakeLiftRequested) -> Decision:
+    """An operator knows better: who is silent now is gone, and sets no brake again until heard."""
+    if state.fleet.brake is None:
+        return rejected(pending, 409, "the brake is not set: there is nothing to lift")
+    fact = BrakeLifted(why=asked.why or "an operator lifted it", by=pending.actor)
+    commit = Commit(MESH, (fact,), Guard(MESH, state.mesh_sequence), pending.cause)
+    return Decision((commit, fulfilled(pending)), "the brake is lifted by an operator")
 
 
 def _transition(node: NodeView, signs: Signs, patience: Patience, braked: bool) -> NodeFact | None:
@@ -43,7 +54,7 @@ def _transition(node: NodeView, signs: Signs, patience: Patience, braked: bool) 
 def _brake(state: RegistryState, signs: Signs, patience: Patience, decisions: list[Decision]) -> bool:
     """Set or lift the brake; returns whether it holds for this round."""
     nodes = [node for node in state.fleet.nodes.values() if node.approved and not node.removed]
-    before = [node for node in nodes if node.id in signs.healthy_before]
+    before = [node for node in nodes if node.id in signs.healthy_before and node.id not in state.given_up]
     silent = [node for node in before if signs.silence.get(node.id, 0.0) >= patience.unhealthy]
     at_once = _too_many(len(silent), len(before))
     brake = state.fleet.brake

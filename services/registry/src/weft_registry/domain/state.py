@@ -4,17 +4,46 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from weft_contracts.commit import Cause, Guard, Recorded
-from weft_contracts.facts.mesh import Founded
+from weft_contracts.facts.mesh import BrakeLifted, Founded
 from weft_contracts.facts.name import Claimed, Released
-from weft_contracts.facts.request import ApprovalRequested, Fulfilled, JoinRequested, Rejected
+from weft_contracts.facts.node import Removed
+from weft_contracts.facts.request import (
+    ApprovalRequested,
+    BrakeLiftRequested,
+    CordonRequested,
+    Fulfilled,
+    JoinRequested,
+    LabelsRequested,
+    Rejected,
+    RejectionRequested,
+    RemovalRequested,
+    ReplicaCapRequested,
+    TokenRequested,
+    TokenRevocationRequested,
+    UncordonRequested,
+    VramBudgetRequested,
+)
 from weft_contracts.facts.token import TokenFact
-from weft_contracts.ids import RequestId, TokenId
+from weft_contracts.ids import NodeId, RequestId, TokenId
 from weft_contracts.subjects import Aggregate
 from weft_placement.fleet import Fleet
 
 from weft_registry.domain.tokens import Tokens
 
-Asked = JoinRequested | ApprovalRequested
+Asked = (
+    JoinRequested
+    | ApprovalRequested
+    | RejectionRequested
+    | CordonRequested
+    | UncordonRequested
+    | LabelsRequested
+    | ReplicaCapRequested
+    | VramBudgetRequested
+    | RemovalRequested
+    | BrakeLiftRequested
+    | TokenRequested
+    | TokenRevocationRequested
+)
 """Requests that the registry answers."""
 
 
@@ -27,6 +56,8 @@ class Pending:
     actor: str
     cause: Cause
     """Of what follows from it."""
+    at: float
+    """When the log took it, in seconds since the epoch."""
     sequence: int
 
     @property
@@ -51,6 +82,10 @@ class RegistryState:
     tokens: Tokens = field(default_factory=Tokens)
     names: dict[Aggregate, NameClaim] = field(default_factory=dict[Aggregate, NameClaim])
     pending: dict[RequestId, Pending] = field(default_factory=dict[RequestId, Pending])
+    removals: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
+    """When each removed node was removed, in seconds since the epoch."""
+    given_up: set[NodeId] = field(default_factory=set[NodeId])
+    """Nodes that were silent when an operator lifted the brake, until they are healthy again."""
     founded: bool = False
     mesh_sequence: int = 0
 
@@ -58,31 +93,47 @@ class RegistryState:
         """Fold one commit of the log; commits come in order."""
         self.fleet.apply(recorded)
         match recorded.aggregate.kind:
+            case "node":
+                self._apply_node(NodeId(recorded.aggregate.key), recorded)
             case "token":
+                token = TokenId(recorded.aggregate.key)
                 for fact in recorded.facts:
-                    self.tokens.apply(TokenId(recorded.aggregate.key), cast(TokenFact, fact), recorded.sequence)
+                    self.tokens.apply(token, cast(TokenFact, fact), recorded.sequence)
+                self.tokens.moved(token, recorded.sequence)
             case "request":
                 self._apply_request(recorded)
             case "name":
                 self._apply_name(recorded)
             case "mesh":
-                self.mesh_sequence = recorded.sequence
-                self.founded = self.founded or any(isinstance(fact, Founded) for fact in recorded.facts)
+                self._apply_mesh(recorded)
             case _:
                 pass
+
+    def _apply_node(self, id: NodeId, recorded: Recorded) -> None:
+        if any(isinstance(fact, Removed) for fact in recorded.facts):
+            self.removals[id] = recorded.at
+        node = self.fleet.nodes.get(id)
+        if node is None or node.removed or node.presence == "healthy":
+            self.given_up.discard(id)
+
+    def _apply_mesh(self, recorded: Recorded) -> None:
+        self.mesh_sequence = recorded.sequence
+        for fact in recorded.facts:
+            if isinstance(fact, Founded):
+                self.founded = True
+            elif isinstance(fact, BrakeLifted) and fact.by:
+                nodes = self.fleet.nodes.values()
+                self.given_up = {node.id for node in nodes if not node.removed and node.presence == "unhealthy"}
 
     def _apply_request(self, recorded: Recorded) -> None:
         id = RequestId(recorded.aggregate.key)
         for fact in recorded.facts:
-            match fact:
-                case JoinRequested() | ApprovalRequested():
-                    self.pending[id] = Pending(
-                        fact, recorded.aggregate, recorded.actor, recorded.cause, recorded.sequence
-                    )
-                case Fulfilled() | Rejected():
-                    self.pending.pop(id, None)
-                case _:
-                    pass
+            if isinstance(fact, Asked):
+                self.pending[id] = Pending(
+                    fact, recorded.aggregate, recorded.actor, recorded.cause, recorded.at, recorded.sequence
+                )
+            elif isinstance(fact, Fulfilled | Rejected):
+                self.pending.pop(id, None)
         if id in self.pending:  # a commit without a readable fact moves it all the same
             self.pending[id] = replace(self.pending[id], sequence=recorded.sequence)
 

@@ -43,3 +43,8 @@ class Tokens:
         token = evolve(self.by_id.get(id), fact, sequence)
         if token is not None:
             self.by_id[id] = token
+
+    def moved(self, id: TokenId, sequence: int) -> None:
+        """A commit of the token's, also one without a readable fact."""
+        if id in self.by_id:
+            self.by_id[id] = replace(self.by_id[id], sequence=sequence)
