@@ -43,7 +43,7 @@ class Fake:
                 self.end_headers()
                 self.wfile.write(content)
 
-            do_GET = do_POST = do_DELETE = _answer
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer
 
             def log_message(self, format: str, *args: Any) -> None:
                 """Say nothing."""

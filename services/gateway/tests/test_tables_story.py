@@ -4,14 +4,16 @@ import asyncio
 from typing import Any
 
 import httpx
+from weft_contracts.facts.node import Labelled, Removed
 from weft_contracts.facts.request import DeployRequested, Fulfilled
-from weft_contracts.ids import RequestId
-from weft_contracts.subjects import request
+from weft_contracts.ids import NodeId, RequestId
+from weft_contracts.subjects import node, request
 from weft_gateway.projections.tables.rows import TABLES
 from weft_readmodel.connecting import connect
 from weft_readmodel.shape import table_of
 
 World = Any
+NODE = NodeId("n-aaaaaaaaaaaaaaaa")
 
 
 async def rows(world: World) -> dict[str, Any]:
@@ -80,10 +82,31 @@ async def test_lists_are_pages_and_503_while_postgres_is_away(world_with_tables:
     world = world_with_tables
     await world.a_gateway()
     await a_life(world)
+    await world.tell(node(NODE), Labelled(labels={"zone": "a", "rack": "r1"}))
+    await world.tell(node(await world.a_node(NodeId("n-bbbbbbbbbbbbbbbb"))), Removed(why="sold"))
     await written(world)
     async with httpx.AsyncClient(base_url=world.url, timeout=20) as client:
         nodes = (await client.get("/api/nodes")).json()
-        assert ["healthy"] == [node["state"] for node in nodes["items"]]
+        assert ["healthy"] == [each["state"] for each in nodes["items"]]
+        found = {
+            question: [each["name"] for each in (await client.get(f"/api/nodes?{question}")).json()["items"]]
+            for question in (
+                "label=zone=a&label=rack",
+                "label=zone=b",
+                "label=none",
+                "name=node-bbbb",
+                "state=removed",
+                "state=healthy&label=zone",
+            )
+        }
+        assert {
+            "label=zone=a&label=rack": ["node-aaaa"],
+            "label=zone=b": [],
+            "label=none": [],
+            "name=node-bbbb": [],
+            "state=removed": ["node-bbbb"],
+            "state=healthy&label=zone": ["node-aaaa"],
+        } == found
         page = (await client.get("/api/replicas?limit=1")).json()
         more = (await client.get(f"/api/replicas?limit=5&after={page['next']}")).json()
         assert ["m-aaaaaaaaaaaaaaaa-1", "m-aaaaaaaaaaaaaaaa-2"] == [

@@ -1,6 +1,7 @@
 """The registry as a process on a real log, with its own credentials and permissions."""
 
 import asyncio
+import base64
 import json
 import os
 from collections.abc import AsyncGenerator
@@ -11,17 +12,18 @@ from typing import Any
 
 import pytest
 from nats.aio.client import Client
+from nats.errors import Error as NatsError
 from weft_contracts import subjects
 from weft_contracts.commit import Cause, Commit, Guard, Recorded
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.mesh import Founded
-from weft_contracts.facts.node import Approved, Healthy, Joined, Unhealthy, WentOffline
-from weft_contracts.facts.request import ApprovalRequested, Fulfilled, JoinRequested
+from weft_contracts.facts.node import Approved, Healthy, Joined, Removed, Unhealthy, WentOffline
+from weft_contracts.facts.request import ApprovalRequested, Fulfilled, JoinRequested, Rejected, RemovalRequested
 from weft_contracts.facts.token import Created
 from weft_contracts.facts.values import Addresses
 from weft_contracts.ids import CorrelationId, NodeId, node_id_of, request_id, token_hash, token_id
 from weft_contracts.permissions import worker
-from weft_contracts.topology import LEASES
+from weft_contracts.topology import LEASES, worker_durable
 from weft_eventlog import EventLog, LogUnavailable, WorkerLog
 from weft_eventlog.credentials import get_credential
 from weft_runtime.connection import connect
@@ -220,6 +222,85 @@ async def test_after_a_restart_of_nats_topology_and_leases_are_back_and_nobody_i
         assert (1, []) == (sum(isinstance(fact, WentOffline) for fact in facts), lost)
         assert not any(isinstance(f, Unhealthy) for f in await mesh.facts(subjects.node(nodes[0]).filter))
         assert 0 == await registry.terminate(), registry.text()
+
+
+async def test_a_removed_node_is_cut_off_at_once_and_stays_out_over_restarts_of_nats_and_of_the_registry(
+    mesh: Mesh,
+) -> None:
+    stays, leaves, later = (KeyPair.new(Role.USER) for _ in range(3))
+    async with mesh.registry() as registry:
+        await mesh.seen(Created)
+        nodes = {key.public: await mesh.join(key) for key in (stays, leaves, later)}
+        credentials = {key.public: await mesh.credential(nodes[key.public]) for key in (stays, leaves, later)}
+        async with mesh.working(stays) as neighbour, mesh.working(leaves) as removed:
+            await mesh.seen(Healthy, 2)
+            # when
+            gone = nodes[leaves.public]
+            assert Fulfilled(result={"node": gone}) == await mesh.ask(RemovalRequested(node=gone, why="sold"))
+            # then its connection ends and it does not get in again; the others stay
+            await until(lambda: _shut_out(removed))
+            assert await _refused(credentials[leaves.public], leaves)
+            assert neighbour.is_connected
+
+            # and nothing of it is left for it to fetch or to read by
+            async def cleared() -> bool:
+                names = [each.name for each in await mesh.root.jetstream().consumers_info("EVENTS")]
+                left = await get_credential(mesh.root, gone)
+                return left is None and worker_durable(gone).name not in names
+
+            await until(cleared)
+        assert 0 == await registry.terminate(), registry.text()
+    # when NATS starts anew, and a node is removed while no registry is there to shut it out
+    mesh.server.restart()
+    also = subjects.node(nodes[later.public])
+    await mesh.log.append(Commit(also, (Removed(why="lost"),), None, Cause(CorrelationId("c"))))
+    # then the one is still shut out, and the other once a registry is back
+    assert await _refused(credentials[leaves.public], leaves)
+    assert not await _refused(credentials[later.public], later)
+    async with mesh.registry() as registry:
+
+        async def shut() -> bool:
+            return await _refused(credentials[later.public], later)
+
+        await until(shut)
+        assert not await _refused(credentials[stays.public], stays)
+        assert await _refused(credentials[leaves.public], leaves)
+        # and the name of the first is free for another machine, its key is not
+        newcomer = KeyPair.new(Role.USER)
+        asked = JoinRequested(token=token_id("x"), name=gone, public_key=newcomer.public, addresses=HERE)
+        assert isinstance(await mesh.ask(asked), Fulfilled)
+        again = await mesh.ask(asked.model_copy(update={"public_key": leaves.public, "name": "other"}))
+        assert isinstance(again, Rejected)
+        assert 403 == again.status
+        status, body = await registry.get("/healthz")
+        assert 200 == status, body
+
+
+async def _shut_out(client: Client) -> bool:
+    return not client.is_connected
+
+
+async def _refused(credential: dict[str, Any], key: KeyPair) -> bool:
+    """Whether the server turns this credential away, without trying it again and again."""
+    client = Client()
+
+    async def told(_: Exception) -> None:
+        """Refusals are what is asked for."""
+
+    try:
+        await client.connect(
+            credential["nats_url"],
+            user_jwt_cb=credential["jwt"].encode,
+            signature_cb=lambda nonce: base64.b64encode(key.sign(nonce.encode())),  # pyright: ignore
+            allow_reconnect=False,
+            connect_timeout=5,
+            error_cb=told,
+        )
+    except (NatsError, OSError):
+        return True
+    finally:
+        await client.close()  # also one that was refused: its socket is still open
+    return False
 
 
 async def test_settings_that_do_not_fit_together_end_it_with_one_sentence(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def snapshot(gateway: Gateway) -> Snapshot:
     answer = gateway.get("/api/status")
     try:
         return Snapshot(
-            nodes=tuple(_node(each) for each in answer["nodes"]),
+            nodes=tuple(node_row(each) for each in answer["nodes"]),
             models=tuple(_model(each) for each in answer["models"]),
             replicas=tuple(_replica(each) for each in answer["replicas"]),
             problems=tuple(answer["mesh"]["problems"]),
@@ -127,6 +127,19 @@ def retry(gateway: Gateway, name: str) -> None:
     gateway.post(f"/api/models/{segment(name)}/retry", {})
 
 
+def nodes(gateway: Gateway, question: str) -> tuple[NodeRow, ...]:
+    """All nodes that fit a query string, page by page."""
+    found: list[NodeRow] = []
+    after = ""
+    while True:
+        parts = [question, "limit=1000", f"after={segment(after)}" if after else ""]
+        page = gateway.get(f"/api/nodes?{'&'.join(filter(None, parts))}")
+        found += [node_row(each) for each in page["items"]]
+        if page["next"] is None:
+            return tuple(found)
+        after = str(page["next"])
+
+
 def _model(each: Mapping[str, Any]) -> ModelRow:
     return ModelRow(
         name=each["name"],
@@ -141,7 +154,8 @@ def _model(each: Mapping[str, Any]) -> ModelRow:
     )
 
 
-def _node(each: Mapping[str, Any]) -> NodeRow:
+def node_row(each: Mapping[str, Any]) -> NodeRow:
+    """A node as the API shows it."""
     hardware = cast("Mapping[str, Any]", each["hardware"] or {})
     devices = cast("list[Mapping[str, Any]]", hardware.get("devices") or [])
     engines = cast("list[Mapping[str, Any]]", each["backends"])

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from weft_cli import outlet
+from weft_cli.admin_app import brake, nodes, tokens
 from weft_cli.failure import Exit, Failure
 from weft_cli.options import (
     EngineOption,
@@ -31,6 +32,9 @@ app = typer.Typer(
     rich_markup_mode=None,  # its rich help takes 0.2 s to load
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(nodes, name="nodes")
+app.add_typer(tokens, name="tokens")
+app.add_typer(brake, name="brake")
 
 
 @app.command()
@@ -203,14 +207,6 @@ def retry(model: ModelArgument, state: StateOption = None, url: UrlOption = None
     from weft_cli.commands import models as command
 
     command.retry(state, url, model)
-
-
-@app.command()
-def nodes(state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False) -> None:
-    """List the machines of the mesh."""
-    from weft_cli.commands import nodes as command
-
-    command.run(state, url, as_json=as_json)
 
 
 @app.command()

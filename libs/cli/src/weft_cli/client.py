@@ -57,9 +57,19 @@ class Gateway:
         with self._asked("POST", path, body, more) as answer:
             return _json(answer)
 
-    def delete(self, path: str) -> Any:
+    def put(self, path: str, body: object) -> Any:
+        """The JSON body of a PUT's answer."""
+        with self._asked("PUT", path, body) as answer:
+            return _json(answer)
+
+    def patch(self, path: str, body: object) -> Any:
+        """The JSON body of a PATCH's answer."""
+        with self._asked("PATCH", path, body) as answer:
+            return _json(answer)
+
+    def delete(self, path: str, **query: str | int) -> Any:
         """The JSON body of a DELETE's answer; None where it has none."""
-        with self._asked("DELETE", path) as answer:
+        with self._asked("DELETE", _with(path, query)) as answer:
             return _json(answer)
 
     def stream(

@@ -13,6 +13,11 @@ def models(ctx: typer.Context, incomplete: str) -> list[str]:
     return _beginning(incomplete, _names(ctx, "models", "name"))
 
 
+def nodes(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names of nodes."""
+    return _beginning(incomplete, _names(ctx, "nodes", "name"))
+
+
 def replicas_and_models(ctx: typer.Context, incomplete: str) -> list[str]:
     """Ids of replicas, and names of models, which stand for their newest replica."""
     return _beginning(incomplete, [*_names(ctx, "models", "name"), *_names(ctx, "replicas", "id")])

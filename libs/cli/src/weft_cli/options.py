@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from weft_cli.completing import engines, models, processes, replicas_and_models, shells, things_with_logs
+from weft_cli.completing import engines, models, nodes, processes, replicas_and_models, shells, things_with_logs
 
 StateOption = Annotated[
     Path | None,
@@ -42,3 +42,5 @@ EngineOption = Annotated[
     typer.Option(metavar="ENGINE", help="llama.cpp or simulated (default: what fits).", autocompletion=engines),
 ]
 ShellArgument = Annotated[str, typer.Argument(metavar="bash|zsh|fish", autocompletion=shells)]
+NodeArgument = Annotated[str, typer.Argument(metavar="NODE", help="A node's name or id.", autocompletion=nodes)]
+ReasonOption = Annotated[str, typer.Option("--reason", help="Why; it stands in the log.")]

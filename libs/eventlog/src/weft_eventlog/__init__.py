@@ -4,7 +4,7 @@ from weft_eventlog.errors import Conflict, ForeignDuplicate, LogFull, LogUnavail
 from weft_eventlog.log import EventLog, new_event_id
 from weft_eventlog.projection import Projection
 from weft_eventlog.snapshots import Snapshots
-from weft_eventlog.topology import apply_durable, apply_stream, apply_topology
+from weft_eventlog.topology import apply_durable, apply_stream, apply_topology, drop_durable
 from weft_eventlog.worker_log import WorkerLog
 
 __all__ = [
@@ -19,5 +19,6 @@ __all__ = [
     "apply_durable",
     "apply_stream",
     "apply_topology",
+    "drop_durable",
     "new_event_id",
 ]

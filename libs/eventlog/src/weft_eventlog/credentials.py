@@ -25,3 +25,10 @@ async def get_credential(client: Client, node: NodeId) -> bytes | None:
             return (await bucket.get(node)).value
         except KeyNotFoundError:
             return None
+
+
+async def drop_credential(client: Client, node: NodeId) -> None:
+    """Take a node's credential away, if one is laid out. Raises LogUnavailable."""
+    with unavailable(f"the credential of {node} can't be taken away"):
+        bucket = await client.jetstream(timeout=_TIMEOUT).key_value(CREDENTIALS.name)
+        await bucket.delete(node)

@@ -1,5 +1,7 @@
 """Makes the server hold the topology that contracts declare: creates what is missing, updates what differs."""
 
+import contextlib
+
 from nats.aio.client import Client
 from nats.js.api import (
     ConsumerConfig,
@@ -69,6 +71,12 @@ async def apply_durable(client: Client, durable: t.Durable) -> None:
     )
     with unavailable(f"the durable {durable.name} can't be made"):
         await client.jetstream(timeout=10).add_consumer(t.EVENTS.name, config)
+
+
+async def drop_durable(client: Client, durable: t.Durable) -> None:
+    """Delete a durable consumer of EVENTS, if it is there. Raises LogUnavailable."""
+    with unavailable(f"the durable {durable.name} can't be deleted"), contextlib.suppress(NotFoundError):
+        await client.jetstream(timeout=10).delete_consumer(t.EVENTS.name, durable.name)
 
 
 async def _apply_stream(js: JetStreamContext, config: StreamConfig) -> None:

@@ -57,13 +57,21 @@ def mint_account(account: str, plan: AccountPlan, *, operator: KeyPair, now: int
     return _encode(account, plan.name, account_body(plan), signer=operator, signer_role=Role.OPERATOR, now=now)
 
 
-def revoke(token: str, revocations: Mapping[str, int], *, operator: KeyPair, now: int | None = None) -> str:
+def revoke(
+    token: str,
+    revocations: Mapping[str, int],
+    *,
+    operator: KeyPair,
+    now: int | None = None,
+    forget_before: int = 0,
+) -> str:
     """Return an account token again with further users revoked, to push to `$SYS.REQ.CLAIMS.UPDATE`.
 
     Args:
         token: the account's token as the server has it, for it holds the revocations so far.
         revocations: user key → time: that user's tokens issued at that time or before are refused, and its
             connections are cut. "*" stands for every user.
+        forget_before: revocations of an earlier time are left out: no token of that age opens anything.
 
     Raises:
         BadToken: the token is damaged, or not signed by this operator, or no account's.
@@ -71,7 +79,8 @@ def revoke(token: str, revocations: Mapping[str, int], *, operator: KeyPair, now
     claims = read(token, issuers=[operator.public])
     if claims.kind != "account":
         raise BadToken(f"the token of {claims.subject} is of the kind {claims.kind}, not an account's")
-    body = {**claims.body, "revocations": {**claims.revocations, **revocations}}
+    kept = {user: at for user, at in {**claims.revocations, **revocations}.items() if at >= forget_before}
+    body = {**claims.body, "revocations": kept}
     issued = max(int(time.time()) if now is None else now, claims.issued_at)
     return _encode(claims.subject, claims.name, body, signer=operator, signer_role=Role.OPERATOR, now=issued)
 

@@ -112,7 +112,19 @@ class Trust:
             expires_in_s=expires_in_s,
         )
 
-    def with_revocations(self, account: Account, revocations: Mapping[str, int], *, current: str | None = None) -> str:
+    def revoked(self, account: Account, *, current: str | None = None) -> dict[str, int]:
+        """The account's revocations so far: user key → time. Raises BadToken as `with_revocations`."""
+        token = current or self.account_tokens[self.public(account)]
+        return read(token, issuers=[self.operator.public]).revocations
+
+    def with_revocations(
+        self,
+        account: Account,
+        revocations: Mapping[str, int],
+        *,
+        current: str | None = None,
+        forget_before: int = 0,
+    ) -> str:
         """Return the account's token with further users revoked, to be pushed to `$SYS.REQ.CLAIMS.UPDATE`.
 
         Args:
@@ -120,12 +132,13 @@ class Trust:
                 refused.
             current: the account's token as the server has it, with the revocations so far; None: the one
                 known here.
+            forget_before: earlier revocations are left out: tokens of that age have expired.
 
         Raises:
             BadToken: `current` is not signed by this mesh's operator.
         """
         token = current or self.account_tokens[self.public(account)]
-        return revoke(token, revocations, operator=self.operator)
+        return revoke(token, revocations, operator=self.operator, forget_before=forget_before)
 
 
 def found(folder: Path, walls: Walls, *, resolver: Path | None = None) -> Trust:

@@ -13,14 +13,18 @@ from weft_runtime.logs import get_logger
 from weft_runtime.service import Runtime
 
 from weft_gateway.inbound.admin.asking import ANONYMOUS, Asking
+from weft_gateway.inbound.admin.brake import Brake
 from weft_gateway.inbound.admin.events import Events
 from weft_gateway.inbound.admin.joining import Joining
 from weft_gateway.inbound.admin.logs import ReplicaLogs
 from weft_gateway.inbound.admin.models import Models
+from weft_gateway.inbound.admin.node_caps import NodeCaps
+from weft_gateway.inbound.admin.node_labels import NodeLabels
 from weft_gateway.inbound.admin.nodes import Nodes
 from weft_gateway.inbound.admin.replicas import Replicas
 from weft_gateway.inbound.admin.requests import RequestsForChange
 from weft_gateway.inbound.admin.status import Status
+from weft_gateway.inbound.admin.tokens import RegistrationTokens
 from weft_gateway.inbound.http.application import application
 from weft_gateway.inbound.http.exchange import Handler
 from weft_gateway.inbound.http.front_door import front_door
@@ -74,6 +78,10 @@ async def start(runtime: Runtime) -> None:
         embeddings_router(),
         OpenAIModels(directory).router,
         Nodes(directory, asking, people.lists).router,
+        NodeLabels(directory, asking).router,
+        NodeCaps(directory, asking).router,
+        RegistrationTokens(tokens, asking).router,
+        Brake(asking).router,
         Joining(directory, tokens, asking, credential).router,
         Models(directory, asking, people.lists).router,
         Replicas(people.lists).router,

@@ -4,8 +4,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from urllib.parse import urlencode
 
 from weft_cli import api, where
+from weft_cli.client import segment
 from weft_cli.render import size, table
 
 
@@ -16,6 +18,46 @@ def run(folder: Path | None, url: str | None, *, as_json: bool) -> None:
         print(json.dumps([asdict(node) for node in found], indent=1))
     else:
         show(found)
+
+
+def find(
+    folder: Path | None,
+    url: str | None,
+    status: str | None,
+    name: str | None,
+    labels: tuple[str, ...],
+    *,
+    as_json: bool,
+) -> None:
+    """Print the nodes that fit, from the tables: also those that were removed."""
+    asked = [("state", status), ("name", name), *(("label", label) for label in labels)]
+    found = api.nodes(where.gateway(folder, url), urlencode([pair for pair in asked if pair[1] is not None]))
+    if as_json:
+        print(json.dumps([asdict(node) for node in found], indent=1))
+    else:
+        show(found)
+
+
+def get(folder: Path | None, url: str | None, node: str, *, as_json: bool) -> None:
+    """Print one node."""
+    found = where.gateway(folder, url).get(f"/api/nodes/{segment(node)}")
+    if as_json:
+        print(json.dumps(found, indent=1))
+        return
+    show((api.node_row(found),))
+    caps = found["caps"]
+    labels = ", ".join(f"{key}={value}" for key, value in sorted(found["labels"].items()))
+    rows = [
+        ("address", found["addresses"]["host"]),
+        ("labels", labels),
+        ("replicas", ", ".join(found["replicas"])),
+        ("replicas of a model", caps["replicas_per_model"] or "any number"),
+        ("of each device", caps["vram_budget"] or "all"),
+        ("cordoned", "yes" if found["cordoned"] else "no"),
+        ("rejected", found["reason"]),
+    ]
+    print()
+    table(("of it", "is"), [row for row in rows if row[1]])
 
 
 def show(found: Sequence[api.NodeRow]) -> None:

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from weft_contracts.budget import budget_text
 from weft_contracts.commit import Recorded
 from weft_contracts.facts.request import Fulfilled, Rejected
+from weft_contracts.facts.values import Caps
 from weft_placement.fleet import Held, ModelView, NodeView, ReplicaView, RunView
 
 from weft_gateway.domain.ability import ability_of
@@ -28,6 +30,9 @@ def node_shape(view: NodeView) -> Shape:
         "builtins": list(view.builtins),
         "pressure": {str(device): used for device, used in view.pressure.items()},
         "agent_version": view.agent_version,
+        "cordoned": view.cordoned,
+        "caps": caps_shape(view.caps),
+        "reason": view.rejected,
     }
 
 
@@ -37,6 +42,24 @@ def node_detail(view: NodeView, held: Held) -> Shape:
         "replicas": [id for id, assignment in held.assignments.items() if assignment.holds],
         "claims": {str(device): claimed for device, claimed in held.claims.items()},
         "files": {source: found.model_dump(mode="json") for source, found in view.files.items()},
+        "own_labels": dict(view.own_labels),
+        "set_labels": dict(view.set_labels),
+        "own_caps": caps_shape(view.own_caps),
+        "set_caps": caps_shape(view.set_caps),
+    }
+
+
+def labels_shape(view: NodeView) -> Shape:
+    """What a node bears, what it says of itself, and what an admin set or (null) took away."""
+    return {"labels": dict(view.labels), "own": dict(view.own_labels), "set": dict(view.set_labels)}
+
+
+def caps_shape(caps: Caps) -> Shape:
+    """Null is not said; a cap of 0 and a budget without text are no limit."""
+    budget = caps.vram_budget
+    return {
+        "replicas_per_model": caps.replicas_per_model,
+        "vram_budget": None if budget is None else budget_text(budget),
     }
 
 

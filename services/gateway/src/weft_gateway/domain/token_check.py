@@ -3,6 +3,7 @@
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from weft_contracts.commit import Recorded
 from weft_contracts.facts.token import Created, Revoked
@@ -19,6 +20,9 @@ class TokenView:
     approves: bool
     expires_at: float | None
     revoked: bool = False
+    name: str = ""
+    created_at: float = 0.0
+    """Seconds since the epoch, by the log."""
 
 
 def evolve_token(view: TokenView | None, recorded: Recorded) -> TokenView | None:
@@ -26,7 +30,7 @@ def evolve_token(view: TokenView | None, recorded: Recorded) -> TokenView | None
     for fact in recorded.facts:
         match fact:
             case Created():
-                view = TokenView(fact.hash, fact.approves, fact.expires_at)
+                view = TokenView(fact.hash, fact.approves, fact.expires_at, name=fact.name, created_at=recorded.at)
             case Revoked():
                 view = replace(view, revoked=True) if view else None
             case _:
@@ -45,3 +49,16 @@ def check_token(tokens: Mapping[TokenId, TokenView], secret: str, now: float) ->
     if view.expires_at is not None and view.expires_at <= now:
         raise Refused(401, "The registration token has expired; ask an admin for a new one.", code="bad_token")
     return id
+
+
+def token_shape(id: TokenId, view: TokenView, now: float) -> dict[str, Any]:
+    """A token as it is listed: without its hash. `now` is seconds since the epoch."""
+    expired = view.expires_at is not None and view.expires_at <= now
+    return {
+        "id": id,
+        "name": view.name,
+        "state": "revoked" if view.revoked else "expired" if expired else "live",
+        "auto_approve": view.approves,
+        "expires_at": view.expires_at,
+        "created_at": view.created_at,
+    }

@@ -32,7 +32,9 @@ class Changes:
         self._log = log
         self._connected = connected
 
-    async def ask(self, id: RequestId, fact: Fact, correlation_id: str) -> RequestView | None:
+    async def ask(
+        self, id: RequestId, fact: Fact, correlation_id: str, drawn: frozenset[str] = frozenset()
+    ) -> RequestView | None:
         """Append a request; the view of the one that stands there already if its key was used before.
 
         Raises Refused: 422 for a key that was used for something else, 503 while the log is away.
@@ -45,7 +47,7 @@ class Changes:
             await self._log.append(commit, timeout=APPEND_S)
             return None
         except Conflict:
-            return same_request(await self.look_up(id), fact)
+            return same_request(await self.look_up(id), fact, drawn)
         except LogFull as error:
             raise Refused(503, f"{error}.", code="log_full") from None
         except LogUnavailable:
@@ -70,9 +72,12 @@ class Changes:
         return view
 
 
-def same_request(view: RequestView | None, fact: Fact) -> RequestView | None:
-    """The earlier request of the same key. Raises Refused, 422, if it asked for something else."""
-    if view is not None and _digest(view.asked) != _digest(fact):
+def same_request(view: RequestView | None, fact: Fact, drawn: frozenset[str] = frozenset()) -> RequestView | None:
+    """The earlier request of the same key. Raises Refused, 422, if it asked for something else.
+
+    The fields that are `drawn` are new at each try and don't count.
+    """
+    if view is not None and _digest(view.asked, drawn) != _digest(fact, drawn):
         raise Refused(
             422,
             f"This Idempotency-Key was used for another request ({view.id}); take a new key.",
@@ -89,5 +94,5 @@ def away() -> Refused:
     )
 
 
-def _digest(fact: Fact) -> str:
-    return hashlib.sha256(fact.model_dump_json().encode()).hexdigest()
+def _digest(fact: Fact, without: frozenset[str]) -> str:
+    return hashlib.sha256(fact.model_dump_json(exclude=set(without)).encode()).hexdigest()

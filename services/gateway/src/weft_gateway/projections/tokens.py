@@ -13,16 +13,16 @@ from weft_gateway.domain.token_check import TokenView, check_token, evolve_token
 class Tokens:
     """Every token that was ever made: they are few."""
 
-    _views: dict[TokenId, TokenView] = field(default_factory=dict[TokenId, TokenView])
+    views: dict[TokenId, TokenView] = field(default_factory=dict[TokenId, TokenView])
 
     def fold(self, commits: Sequence[Recorded]) -> None:
         for commit in commits:
             if commit.aggregate.kind == "token":
                 id = TokenId(commit.aggregate.key)
-                view = evolve_token(self._views.get(id), commit)
+                view = evolve_token(self.views.get(id), commit)
                 if view is not None:
-                    self._views[id] = view
+                    self.views[id] = view
 
     def check(self, secret: str, now: float) -> TokenId:
         """The id of a good token. Raises Refused."""
-        return check_token(self._views, secret, now)
+        return check_token(self.views, secret, now)

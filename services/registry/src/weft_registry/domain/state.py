@@ -123,7 +123,8 @@ class RegistryState:
                 self.founded = True
             elif isinstance(fact, BrakeLifted) and fact.by:
                 nodes = self.fleet.nodes.values()
-                self.given_up = {node.id for node in nodes if not node.removed and node.presence == "unhealthy"}
+                self.given_up.clear()
+                self.given_up.update(node.id for node in nodes if not node.removed and node.presence == "unhealthy")
 
     def _apply_request(self, recorded: Recorded) -> None:
         id = RequestId(recorded.aggregate.key)

@@ -17,6 +17,7 @@ from weft_servers.mesh_walls import worker_grants
 from weft_servers.trust import Trust
 
 from weft_registry.domain.state import RegistryState
+from weft_registry.outbound.revocations import Revocations
 
 _log: Any = get_logger("weft.registry.credentials")
 _LOOK = 0.1
@@ -24,8 +25,9 @@ _PAUSE = 1.0
 
 
 class Issuer:
-    """Lays out a credential for each approved node, once, and again at half of its life.
+    """Lays out a credential for each approved node, once, and again at half of its life; shuts removed nodes out.
 
+    Both in one loop: no token is made for a node behind its revocation.
     Cost: one signature (0.4 ms), one consumer and one write per node and half-life.
     """
 
@@ -38,15 +40,20 @@ class Issuer:
         self._trust = trust
         self._url = url
         self._lasts = lasts
+        self._revocations = Revocations(runtime, state, trust, lasts=lasts)
         self._issued: dict[NodeId, float] = {}
         """When each node's credential was laid out, on the monotonic clock."""
 
     async def run(self) -> None:
         """Lay out what is missing, for ever."""
         while True:
-            due = self._due() if self._leadership.held else []
+            due: list[NodeId] = []
+            if self._leadership.held:
+                await self._revocations.settle()
+                due = self._due()
             for node in due:
                 try:
+                    await self._revocations.settle()
                     await self._issue(node)
                 except LogUnavailable as error:
                     _log.warning("credential not laid out", node=node, error=str(error))
@@ -63,8 +70,10 @@ class Issuer:
         ]
 
     async def _issue(self, node: NodeId) -> None:
-        view = self._state.fleet.nodes[node]
         await apply_durable(self._runtime.client, worker_durable(node))
+        view = self._state.fleet.nodes[node]
+        if view.removed:
+            return
         token = self._trust.worker_token(
             view.public_key, node, worker_grants(permissions.worker(node)), expires_in_s=int(self._lasts)
         )

@@ -25,16 +25,19 @@ class Asking:
         self._requests = requests
         self._wait = wait
 
-    async def ask(self, request: Request, fact: Fact) -> RequestView:
-        """The fulfilled request. Raises Refused for a rejected one, and 504 for one without an outcome in time."""
+    async def ask(self, request: Request, fact: Fact, drawn: frozenset[str] = frozenset()) -> RequestView:
+        """The fulfilled request. Raises Refused for a rejected one, and 504 for one without an outcome in time.
+
+        `drawn`: fields that are new at each try, by which two requests of one key are not told apart.
+        """
         key = request.headers.get("idempotency-key")
         if key is not None and not 1 <= len(key) <= _MAX_KEY:
             raise Refused(400, f"Idempotency-Key must have 1 to {_MAX_KEY} characters.", param="idempotency-key")
         route = f"{request.method} {request.scope['route'].path}"
         id = id_for(ANONYMOUS, route, key)
-        view = same_request(self._requests.get(id), fact) if key is not None else None
+        view = same_request(self._requests.get(id), fact, drawn) if key is not None else None
         if view is None:
-            view = await self._changes.ask(id, fact, request.state.correlation_id)
+            view = await self._changes.ask(id, fact, request.state.correlation_id, drawn)
         if view is None or view.outcome is None:
             try:
                 view = await self._requests.outcome(id, self._wait)

@@ -3,18 +3,24 @@
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
+from weft_contracts.budget import parse_budget
 from weft_contracts.facts.values import (
     Addresses,
     BuiltinSource,
+    Caps,
     EngineName,
     ModelSpec,
     PathSource,
     Scalar,
     SimulatedSource,
+    VramBudget,
 )
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._:/@-]*"
 """Of models and nodes: what people type."""
+MAX_REASON = 500
+LabelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$", max_length=63)]
+LabelValue = Annotated[str, Field(max_length=63)]
 
 
 def _absolute(path: str) -> str:
@@ -64,6 +70,27 @@ class DeployBody(BaseModel, frozen=True, extra="forbid"):
     spec: SpecBody
 
 
+def _budget(text: str) -> str:
+    parse_budget(text)
+    return text
+
+
+BudgetText = Annotated[str, Field(max_length=64), AfterValidator(_budget)]
+"""`80%`, `0.8`, `12GB`, `12GiB`; empty: no limit."""
+
+
+class CapsBody(BaseModel, frozen=True, extra="forbid"):
+    """What a worker itself takes at most; what is null is not limited by it."""
+
+    replicas_per_model: Annotated[int, Field(ge=0, le=10_000)] | None = None
+    vram_budget: BudgetText | None = None
+
+    def caps(self) -> Caps:
+        """As the log knows them."""
+        budget = None if self.vram_budget is None else parse_budget(self.vram_budget)
+        return Caps(replicas_per_model=self.replicas_per_model, vram_budget=budget)
+
+
 class RegisterBody(BaseModel, frozen=True, extra="forbid"):
     """A machine asks to join."""
 
@@ -73,6 +100,7 @@ class RegisterBody(BaseModel, frozen=True, extra="forbid"):
     """An nkey user key."""
     addresses: "AddressesBody"
     labels: Annotated[dict[str, str], Field(max_length=64)] = {}
+    caps: CapsBody = CapsBody()
 
 
 class AddressesBody(Addresses, frozen=True, extra="forbid"):
@@ -90,3 +118,43 @@ class CredentialBody(BaseModel, frozen=True, extra="forbid"):
     """Seconds since the epoch."""
     signature: Annotated[str, Field(min_length=1, max_length=128)]
     """Base64 of 64 bytes, Ed25519."""
+
+
+class ReasonBody(BaseModel, frozen=True, extra="forbid"):
+    """Why an admin does what they do; it stands in the log."""
+
+    reason: Annotated[str, Field(max_length=MAX_REASON)] = ""
+
+
+class RejectBody(BaseModel, frozen=True, extra="forbid"):
+    """Why a machine is turned away: it is told."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=MAX_REASON)]
+
+
+class ReplicaCapBody(BaseModel, frozen=True, extra="forbid"):
+    """How many replicas of one model a node takes at most; 0: no cap."""
+
+    value: Annotated[int, Field(ge=0, le=10_000)]
+
+
+class BudgetBody(BaseModel, frozen=True, extra="forbid"):
+    """How much of each device replicas may claim."""
+
+    value: BudgetText
+
+    @property
+    def budget(self) -> VramBudget:
+        """As the log knows it."""
+        return parse_budget(self.value)
+
+
+class TokenBody(BaseModel, frozen=True, extra="forbid"):
+    """A registration token to be made."""
+
+    name: Annotated[str, Field(max_length=63, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
+    """What people call it; need not be unique."""
+    expires_in_s: Annotated[float, Field(gt=0, le=10 * 365 * 86_400)] | None = None
+    """Seconds from now; null: until it is revoked."""
+    auto_approve: bool = False
+    """Whoever joins with it is approved at once."""

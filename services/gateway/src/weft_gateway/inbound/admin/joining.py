@@ -70,6 +70,7 @@ class Joining:
             public_key=body.public_key,
             addresses=Addresses.model_validate(body.addresses.model_dump()),
             labels=body.labels,
+            caps=body.caps.caps(),
         )
         return done(await self._asking.ask(request, fact), 202)
 
@@ -92,6 +93,8 @@ class Joining:
             raise Refused(401, "The signature is not the node's over this nonce.", code="bad_signature")
         if node.removed:
             raise Refused(403, f"Node {node.name!r} was removed from the mesh.", code="node_removed")
+        if node.rejected is not None:
+            raise Refused(403, f"An admin turned node {node.name!r} away: {node.rejected}", code="node_rejected")
         if not node.approved:
             return JSONResponse({"state": "pending"}, status_code=202)
         try:

@@ -1,49 +1,91 @@
-"""`/api/nodes`."""
+"""`/api/nodes`: what admins see of nodes, and who may work here."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
-from weft_contracts.facts.request import ApprovalRequested
-from weft_contracts.ids import NodeId
-from weft_placement.fleet import NodeView
+from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.request import (
+    ApprovalRequested,
+    CordonRequested,
+    RejectionRequested,
+    RemovalRequested,
+    UncordonRequested,
+)
 
-from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.shapes import node_detail
 from weft_gateway.inbound.admin.asking import Asking, done
+from weft_gateway.inbound.admin.bodies import MAX_REASON, ReasonBody, RejectBody
+from weft_gateway.inbound.admin.documented import PROBLEMS, NodeChanged
 from weft_gateway.inbound.admin.listing import Cursor, Limit, Source, Word, page
+from weft_gateway.inbound.admin.naming import named_node
 from weft_gateway.projections.directory import Directory
+
+Label = Annotated[
+    list[str] | None, Query(max_length=16, description="`name=value`, or `name` for any value; all must fit")
+]
 
 
 class Nodes:
-    """Listing, looking at and approving nodes."""
+    """Listing, looking at, approving, rejecting, cordoning and removing nodes."""
 
     def __init__(self, directory: Directory, asking: Asking, lists: Source) -> None:
         self._directory = directory
         self._asking = asking
         self._lists = lists
-        self.router = APIRouter(tags=["nodes"])
-        self.router.add_api_route("/api/nodes", self.list, methods=["GET"])
-        self.router.add_api_route("/api/nodes/{id}", self.get, methods=["GET"])
-        self.router.add_api_route("/api/nodes/{id}/approve", self.approve, methods=["POST"])
+        self.router = APIRouter(tags=["nodes"], responses=PROBLEMS)
+        add = self.router.add_api_route
+        add("/api/nodes", self.list, methods=["GET"])
+        add("/api/nodes/{id}", self.get, methods=["GET"])
+        add("/api/nodes/{id}", self.remove, methods=["DELETE"], response_model=NodeChanged)
+        add("/api/nodes/{id}/approve", self.approve, methods=["POST"], response_model=NodeChanged)
+        add("/api/nodes/{id}/reject", self.reject, methods=["POST"], response_model=NodeChanged)
+        add("/api/nodes/{id}/cordon", self.cordon, methods=["POST"], response_model=NodeChanged)
+        add("/api/nodes/{id}/uncordon", self.uncordon, methods=["POST"], response_model=NodeChanged)
 
-    async def list(self, after: Cursor = None, limit: Limit = 100, state: Word = None) -> dict[str, Any]:
-        """A page of nodes, by id."""
-        return await page(self._lists, lambda lists: lists.nodes(after, limit, state), limit)
+    async def list(
+        self, after: Cursor = None, limit: Limit = 100, state: Word = None, name: Word = None, label: Label = None
+    ) -> dict[str, Any]:
+        """A page of nodes, by id; removed ones only with `state=removed`."""
+        return await page(self._lists, lambda lists: lists.nodes(after, limit, state, name, label or ()), limit)
 
     async def get(self, id: str) -> dict[str, Any]:
-        """One node, with what runs on it and what that claims."""
-        node = self._node(id)
+        """One node by id or name, with what runs on it and what that claims."""
+        node = named_node(self._directory, id)
         return node_detail(node, self._directory.fleet.held(node.id))
 
-    async def approve(self, request: Request, id: str) -> JSONResponse:
-        """Let a node that asked to join work here."""
-        return done(await self._asking.ask(request, ApprovalRequested(node=self._node(id).id)))
+    async def remove(
+        self,
+        request: Request,
+        id: str,
+        force: Annotated[bool, Query(description="Even if replicas run there: they are lost and replaced")] = False,
+        reason: Annotated[str, Query(max_length=MAX_REASON)] = "",
+    ) -> JSONResponse:
+        """Take a node out for good: it is cut off, its name is free, its key can't come back.
 
-    def _node(self, id: str) -> NodeView:
-        """By id or by name. Raises Refused, 404."""
-        nodes = self._directory.fleet.nodes
-        found = nodes.get(NodeId(id)) or next((n for n in nodes.values() if n.name == id and not n.removed), None)
-        if found is None:
-            raise Refused(404, f"Node {id[:128]!r} does not exist.", code="node_not_found")
-        return found
+        409 while replicas run there, unless `force`.
+        """
+        node = named_node(self._directory, id)
+        return await self._changed(request, RemovalRequested(node=node.id, why=reason, force=force))
+
+    async def approve(self, request: Request, id: str) -> JSONResponse:
+        """Let a node that asked to join work here, also one that was rejected."""
+        return await self._changed(request, ApprovalRequested(node=named_node(self._directory, id).id))
+
+    async def reject(self, request: Request, id: str, body: RejectBody) -> JSONResponse:
+        """Turn a node away that waits for approval; it is told the reason."""
+        node = named_node(self._directory, id)
+        return await self._changed(request, RejectionRequested(node=node.id, why=body.reason))
+
+    async def cordon(self, request: Request, id: str, body: ReasonBody | None = None) -> JSONResponse:
+        """Place nothing new on a node; what runs there runs on."""
+        node = named_node(self._directory, id)
+        return await self._changed(request, CordonRequested(node=node.id, why=body.reason if body else ""))
+
+    async def uncordon(self, request: Request, id: str, body: ReasonBody | None = None) -> JSONResponse:
+        """Lift a cordon."""
+        node = named_node(self._directory, id)
+        return await self._changed(request, UncordonRequested(node=node.id, why=body.reason if body else ""))
+
+    async def _changed(self, request: Request, fact: Fact) -> JSONResponse:
+        return done(await self._asking.ask(request, fact))

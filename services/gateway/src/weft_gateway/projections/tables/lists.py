@@ -1,5 +1,6 @@
 """Pages of the tables: by id, requests from the newest on."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlmodel import SQLModel, col
@@ -14,8 +15,17 @@ class Lists:
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
 
-    async def nodes(self, after: str | None, limit: int, state: str | None) -> list[Any]:
-        return await self._page(NodeRow, NodeRow.id, after, limit, [(NodeRow.state, state)])
+    async def nodes(
+        self, after: str | None, limit: int, state: str | None, name: str | None, labels: Sequence[str]
+    ) -> list[Any]:
+        """Removed ones only when they are asked for. `labels`: `name=value`, or `name` for any value."""
+        borne = col(NodeRow.body)["labels"]
+        extra: list[Any] = [] if state else [col(NodeRow.state) != "removed"]
+        for label in labels:
+            key, equals, value = label.partition("=")
+            extra.append(borne.contains({key: value}) if equals else borne.has_key(key))
+        where = [(NodeRow.state, state), (NodeRow.name, name)]
+        return await self._page(NodeRow, NodeRow.id, after, limit, where, extra)
 
     async def models(self, after: str | None, limit: int, state: str | None) -> list[Any]:
         """Deleted ones only when they are asked for."""

@@ -1,0 +1,149 @@
+"""`weft nodes`, `weft tokens` and `weft brake`: what each asks of the gateway, and what it says."""
+
+import http.server
+import json
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+from weft_cli.app import app
+from weft_cli.commands.tokens import span
+from weft_cli.failure import Exit, Failure
+
+
+class Fake:
+    """A gateway that remembers what it was asked, and answers all with what it is told."""
+
+    def __init__(self) -> None:
+        self.says: dict[str, Any] = {}
+        self.asked: list[tuple[str, str, Any]] = []
+        fake = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def _answer(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                fake.asked.append((self.command, self.path, json.loads(body) if body else None))
+                content = json.dumps(fake.says).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Say nothing."""
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+
+@pytest.fixture
+def fake() -> Iterator[Fake]:
+    fake = Fake()
+    thread = threading.Thread(target=fake.server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    yield fake
+    fake.server.shutdown()
+    thread.join()
+    fake.server.server_close()
+
+
+Weft = Callable[[str], Any]
+
+
+@pytest.fixture
+def weft(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> Weft:
+    """Runs a command line against the fake gateway."""
+    monkeypatch.setenv("WEFT_URL", fake.url)
+    return lambda line: CliRunner().invoke(app, line.split())
+
+
+LABELS = {"labels": {"a": "1"}, "own": {}, "set": {"a": "1", "b": None}}
+CAPS = {"caps": {"replicas_per_model": 2, "vram_budget": None}}
+
+
+@pytest.mark.parametrize(
+    ("line", "says", "method", "path", "body", "words"),
+    [
+        ("nodes approve n", {}, "POST", "/api/nodes/n/approve", {}, "n is approved"),
+        ("nodes approve a/b", {}, "POST", "/api/nodes/a%2Fb/approve", {}, "approved"),
+        ("nodes reject n --reason no", {}, "POST", "/api/nodes/n/reject", {"reason": "no"}, "turned away"),
+        ("nodes cordon n --reason fan", {}, "POST", "/api/nodes/n/cordon", {"reason": "fan"}, "cordoned"),
+        ("nodes uncordon n", {}, "POST", "/api/nodes/n/uncordon", {"reason": ""}, "takes replicas again"),
+        ("nodes label n", LABELS, "GET", "/api/nodes/n/labels", None, "a=1  (set by an admin)"),
+        ("nodes label n a=1 b-", LABELS, "PATCH", "/api/nodes/n/labels", {"a": "1", "b": None}, "b-  (taken away"),
+        ("nodes label n a=1 --replace", LABELS, "PUT", "/api/nodes/n/labels", {"a": "1"}, "a=1"),
+        ("nodes label n --return", LABELS, "DELETE", "/api/nodes/n/labels", None, "a=1"),
+        ("nodes max-replicas n 2", CAPS, "PUT", "/api/nodes/n/max-replicas-per-model", {"value": 2}, "n takes 2 rep"),
+        ("nodes max-replicas n --reset", CAPS, "DELETE", "/api/nodes/n/max-replicas-per-model", None, "n takes"),
+        ("nodes vram-budget n 80%", CAPS, "PUT", "/api/nodes/n/vram-budget", {"value": "80%"}, "all of each device"),
+        ("nodes vram-budget n --reset", CAPS, "DELETE", "/api/nodes/n/vram-budget", None, "all of each device"),
+        ("nodes remove n", {}, "DELETE", "/api/nodes/n?force=false&reason=", None, "removed"),
+        ("nodes remove n --force", {}, "DELETE", "/api/nodes/n?force=true&reason=", None, "removed"),
+        ("tokens revoke t", {}, "DELETE", "/api/tokens/t", None, "revoked"),
+        ("brake lift --reason fire", {}, "POST", "/api/brake/lift", {"reason": "fire"}, "lifted"),
+    ],
+)
+def test_each_command_asks_the_gateway_once_and_says_what_came_of_it(
+    fake: Fake, weft: Weft, line: str, says: Any, method: str, path: str, body: Any, words: str
+) -> None:
+    fake.says = says
+    done = weft(line)
+    assert (0, [(method, path, body)]) == (done.exit_code, fake.asked), done.output
+    assert words in done.stdout
+
+
+def test_a_tokens_secret_is_printed_with_the_line_for_the_new_machine(fake: Fake, weft: Weft) -> None:
+    fake.says = {"token": "t-1", "secret": "s3cret"}
+    done = weft("tokens create --name rack --expires 7d --auto-approve")
+    wanted = {"name": "rack", "expires_in_s": 604_800, "auto_approve": True}
+    assert [("POST", "/api/tokens", wanted)] == fake.asked
+    assert f"weft worker --join {fake.url} --token s3cret" in done.stdout
+
+
+def test_tokens_are_listed_with_what_is_left_of_them(fake: Fake, weft: Weft) -> None:
+    token = {"id": "t-1", "name": "rack", "state": "live", "auto_approve": True, "expires_at": None}
+    fake.says = {"items": [token], "next": None}
+    done = weft("tokens")
+    assert ["t-1", "rack", "live", "yes", "never"] == done.stdout.splitlines()[-1].split()
+
+
+def test_nodes_are_found_by_state_name_and_labels(fake: Fake, weft: Weft) -> None:
+    fake.says = {"items": [], "next": None}
+    assert 0 == weft("nodes list --status pending --name n --label zone=a --label disk").exit_code
+    assert "/api/nodes?state=pending&name=n&label=zone%3Da&label=disk&limit=1000" == fake.asked[0][1]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nodes reject n",
+        "nodes label n zone",
+        "nodes label n a- --replace",
+        "nodes label n a=1 --return",
+        "nodes max-replicas n",
+        "nodes max-replicas n 2 --reset",
+        "nodes max-replicas n many",
+        "nodes vram-budget n",
+        "tokens create --expires soon",
+        "tokens create --expires 0s",
+        "nodes --url http://127.0.0.1:1 approve n",
+        "nodes --json approve n",
+        "brake",
+    ],
+)
+def test_what_cant_be_meant_is_wrong_usage_and_asks_nothing(fake: Fake, weft: Weft, line: str) -> None:
+    done = weft(line)
+    failure = done.exception
+    assert Exit.USAGE == (failure.exit if isinstance(failure, Failure) else done.exit_code), done.output
+    assert [] == fake.asked
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("90s", 90), ("30m", 1_800), ("12h", 43_200), ("7d", 604_800)]
+)
+def test_a_span_is_read_in_seconds(text: str, seconds: int) -> None:
+    assert seconds == span(text)

@@ -1,0 +1,54 @@
+"""What the OpenAPI document says of answers that the routes make by hand: problem bodies, and what a change brought."""
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from weft_gateway.domain.problems import PROBLEM
+
+
+class Problem(BaseModel):
+    """RFC 9457: what was wrong, in one sentence."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    """What, where, what would be right."""
+    code: str | None = None
+    param: str | None = None
+    request: str | None = None
+    """The request for change that was rejected, or has no outcome yet."""
+
+
+class Changed(BaseModel):
+    """A change that is in the log."""
+
+    request: str
+
+
+class NodeChanged(Changed):
+    """A node that was changed."""
+
+    node: str
+
+
+class TokenChanged(Changed):
+    """A registration token that was changed."""
+
+    token: str
+
+
+class TokenMade(TokenChanged):
+    """A new registration token."""
+
+    secret: str | None
+    """Shown this once; null where the same Idempotency-Key has made the token before."""
+
+
+_PROBLEM: dict[str, Any] = {
+    "description": "A problem, in one sentence",
+    "content": {PROBLEM: {"schema": Problem.model_json_schema()}},
+}
+PROBLEMS: dict[int | str, dict[str, Any]] = {"4XX": _PROBLEM, "5XX": _PROBLEM}
+"""For the routers of routes that change something."""

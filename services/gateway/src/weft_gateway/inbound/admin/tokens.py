@@ -1,0 +1,74 @@
+"""`/api/tokens`: with a registration token a machine may ask to join."""
+
+import secrets
+import time
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+from weft_contracts.facts.request import Fulfilled, TokenRequested, TokenRevocationRequested
+from weft_contracts.ids import TokenId, token_hash, token_id
+
+from weft_gateway.domain.refused import Refused
+from weft_gateway.domain.token_check import token_shape
+from weft_gateway.inbound.admin.asking import Asking, done
+from weft_gateway.inbound.admin.bodies import TokenBody
+from weft_gateway.inbound.admin.documented import PROBLEMS, TokenChanged, TokenMade
+from weft_gateway.inbound.admin.listing import Cursor, Limit, Word
+from weft_gateway.projections.tokens import Tokens
+
+_DRAWN = frozenset({"token", "hash"})
+"""New at each try: by these two requests of one Idempotency-Key are not told apart."""
+
+
+class RegistrationTokens:
+    """Making, listing and revoking tokens. The list is from memory: tokens are few."""
+
+    def __init__(self, tokens: Tokens, asking: Asking) -> None:
+        self._tokens = tokens
+        self._asking = asking
+        self.router = APIRouter(tags=["tokens"], responses=PROBLEMS)
+        add = self.router.add_api_route
+        add("/api/tokens", self.list, methods=["GET"])
+        add("/api/tokens", self.create, methods=["POST"], status_code=201, response_model=TokenMade)
+        add("/api/tokens/{id}", self.revoke, methods=["DELETE"], response_model=TokenChanged)
+
+    async def list(self, after: Cursor = None, limit: Limit = 100, state: Word = None) -> dict[str, Any]:
+        """A page of tokens, by id, without their secrets; `state` is live, expired or revoked."""
+        now = time.time()
+        all_of_them = [token_shape(id, view, now) for id, view in sorted(self._tokens.views.items())]
+        fitting = [t for t in all_of_them if (after is None or t["id"] > after) and state in (None, t["state"])]
+        items = fitting[:limit]
+        return {"items": items, "next": items[-1]["id"] if len(fitting) > limit else None}
+
+    async def create(self, request: Request, body: TokenBody) -> JSONResponse:
+        """Make a token. Its secret is in this answer and nowhere else."""
+        secret = secrets.token_urlsafe(32)
+        fact = TokenRequested(
+            token=token_id(secret),
+            hash=token_hash(secret),
+            name=body.name,
+            approves=body.auto_approve,
+            lasts_s=body.expires_in_s,
+        )
+        view = await self._asking.ask(request, fact, drawn=_DRAWN)
+        made = view.outcome.result.get("token") if isinstance(view.outcome, Fulfilled) else None
+        answer: dict[str, Any] = {"request": view.id, "token": made, "secret": secret if made == fact.token else None}
+        known = self._tokens.views.get(TokenId(made or ""))
+        if known is not None:
+            answer |= token_shape(TokenId(made or ""), known, time.time())
+        return JSONResponse(answer, 201, headers={"cache-control": "no-store"})
+
+    async def revoke(self, request: Request, id: str) -> JSONResponse:
+        """Let nobody join by a token any more, by its id, or its name where one token that isn't revoked bears it."""
+        return done(await self._asking.ask(request, TokenRevocationRequested(token=self._id(id))))
+
+    def _id(self, ref: str) -> TokenId:
+        if TokenId(ref) in self._tokens.views:
+            return TokenId(ref)
+        found = [id for id, view in self._tokens.views.items() if view.name == ref and not view.revoked]
+        if len(found) > 1:
+            raise Refused(409, f"{len(found)} tokens bear the name {ref[:63]!r}: name one by its id.", code="ambiguous")
+        if not found:
+            raise Refused(404, f"Token {ref[:64]!r} does not exist.", code="token_not_found")
+        return found[0]

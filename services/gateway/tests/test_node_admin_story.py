@@ -1,0 +1,204 @@
+"""The admin's routes for nodes and tokens, of a real gateway process; the test answers as the registry would."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+from weft_contracts.commit import Commit
+from weft_contracts.facts.node import Capped, Labelled, Rejected
+from weft_contracts.facts.request import (
+    BrakeLiftRequested,
+    CordonRequested,
+    Fulfilled,
+    LabelsRequested,
+    RejectionRequested,
+    RemovalRequested,
+    ReplicaCapRequested,
+    TokenRequested,
+    TokenRevocationRequested,
+    VramBudgetRequested,
+)
+from weft_contracts.facts.request import Rejected as Refused
+from weft_contracts.facts.token import Created, Revoked
+from weft_contracts.facts.values import Caps, VramBudget
+from weft_contracts.ids import NodeId, token_hash, token_id
+from weft_contracts.subjects import kind_filter, node, token
+from weft_eventlog import Projection
+
+World = Any
+NODE = NodeId("n-aaaaaaaaaaaaaaaa")
+
+
+@asynccontextmanager
+async def registry(world: World) -> AsyncGenerator[list[Any]]:
+    """Answers each request once; yields what was asked."""
+    asked: list[Any] = []
+
+    async def fold(commits: Any) -> None:
+        for commit in commits:
+            for fact in commit.facts:
+                if not isinstance(fact, Fulfilled | Refused):
+                    asked.append(fact)
+                    await world.log.append(*answer(commit, fact))
+
+    projection = Projection(world.log, name="registry", filters=[kind_filter("request")], fold=fold)
+    running = asyncio.create_task(projection.run())
+    try:
+        yield asked
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+def answer(commit: Any, fact: Any) -> list[Commit]:
+    def done(*commits: tuple[Any, Any], **result: str) -> list[Commit]:
+        closing = Commit(commit.aggregate, (Fulfilled(result=result),), commit.guard, commit.cause)
+        return [*(Commit(about, (said,), None, commit.cause) for about, said in commits), closing]
+
+    match fact:
+        case LabelsRequested(labels=labels):
+            return done((node(fact.node), Labelled(labels=labels)), node=fact.node)
+        case ReplicaCapRequested(replicas_per_model=most):
+            return done((node(fact.node), Capped(caps=Caps(replicas_per_model=most))), node=fact.node)
+        case VramBudgetRequested(budget=budget):
+            return done((node(fact.node), Capped(caps=Caps(vram_budget=budget))), node=fact.node)
+        case RejectionRequested(why=why):
+            return done((node(fact.node), Rejected(why=why)), node=fact.node)
+        case TokenRequested():
+            created = Created(hash=fact.hash, approves=fact.approves, name=fact.name)
+            return done((token(fact.token), created), token=fact.token)
+        case TokenRevocationRequested():
+            return done((token(fact.token), Revoked()), token=fact.token)
+        case RemovalRequested(force=False):
+            no = Refused(status=409, reason="1 replica would be lost: drain it first, or force the removal")
+            return [Commit(commit.aggregate, (no,), commit.guard, commit.cause)]
+        case BrakeLiftRequested():
+            return done()
+        case _:
+            return done(node=fact.node)
+
+
+async def test_what_admins_ask_of_nodes_and_tokens_reaches_the_registry_and_its_answer_them(world: World) -> None:
+    await world.a_node()
+    await world.a_gateway()
+    at = f"/api/nodes/{NODE}"
+    async with registry(world) as asked, httpx.AsyncClient(base_url=world.url, timeout=20) as client:
+
+        async def ask(method: str, path: str, body: Any = None, **headers: str) -> Any:
+            content: Any = {} if body is None else {"json": body}
+            return await client.request(method, path, headers=headers, **content)
+
+        # every route asks for what it says
+        rows: list[tuple[str, str, Any, Any]] = [
+            ("POST", f"{at}/cordon", None, CordonRequested(node=NODE)),
+            ("POST", f"{at}/cordon", {"reason": "fan"}, CordonRequested(node=NODE, why="fan")),
+            ("PUT", f"{at}/labels", {"a": "1"}, LabelsRequested(node=NODE, how="replace", labels={"a": "1"})),
+            ("PATCH", f"{at}/labels", {"b": None}, LabelsRequested(node=NODE, how="merge", labels={"b": None})),
+            ("DELETE", f"{at}/labels/a", None, LabelsRequested(node=NODE, how="merge", labels={"a": None})),
+            ("DELETE", f"{at}/labels", None, LabelsRequested(node=NODE, how="return")),
+            (
+                "PUT",
+                "/api/nodes/node-aaaa/max-replicas-per-model",
+                {"value": 2},
+                ReplicaCapRequested(node=NODE, replicas_per_model=2),
+            ),
+            ("DELETE", f"{at}/max-replicas-per-model", None, ReplicaCapRequested(node=NODE, replicas_per_model=None)),
+            (
+                "PUT",
+                f"{at}/vram-budget",
+                {"value": "80%"},
+                VramBudgetRequested(node=NODE, budget=VramBudget(share=0.8)),
+            ),
+            ("PUT", f"{at}/vram-budget", {"value": ""}, VramBudgetRequested(node=NODE, budget=VramBudget())),
+            ("DELETE", f"{at}/vram-budget", None, VramBudgetRequested(node=NODE, budget=None)),
+            ("DELETE", f"{at}?force=true&reason=sold", None, RemovalRequested(node=NODE, why="sold", force=True)),
+            ("POST", "/api/brake/lift", {"reason": "fire"}, BrakeLiftRequested(why="fire")),
+            ("POST", f"{at}/reject", {"reason": "no"}, RejectionRequested(node=NODE, why="no")),
+        ]
+        for method, path, body, fact in rows:
+            said = await ask(method, path, body)
+            assert (200, fact) == (said.status_code, asked[-1]), (path, said.text)
+        # what it changed stands in the answer, and in what is shown of the node
+        said = await ask("PUT", f"{at}/vram-budget", {"value": "0.5"})
+        assert {"replicas_per_model": None, "vram_budget": "50%"} == said.json()["caps"]
+        detail = (await ask("GET", at)).json()
+        assert ("no", "50%") == (detail["reason"], detail["set_caps"]["vram_budget"])
+        said = await ask("PATCH", f"{at}/labels", {"topology/zone": "b"})
+        assert {"topology/zone": "b"} == said.json()["labels"]
+        now = (await ask("GET", f"{at}/labels")).json()
+        assert ("b", None) == (now["set"]["topology/zone"], now["set"]["a"])
+        assert 200 == (await ask("DELETE", f"{at}/labels/topology/zone")).status_code
+
+        # what can't be is refused with a problem, and nobody is asked
+        before = len(asked)
+        wrong: list[tuple[str, str, Any, int, str]] = [
+            ("POST", "/api/nodes/none/cordon", None, 404, "Node 'none' does not exist."),
+            ("POST", f"{at}/cordon", {"why": "x"}, 400, "`why` is not a field"),
+            ("POST", f"{at}/reject", {}, 400, "`reason` is missing"),
+            ("POST", f"{at}/reject", {"reason": "x" * 501}, 400, "`reason` does not fit"),
+            ("PUT", f"{at}/vram-budget", {"value": "much"}, 400, "want a share of each device (80% or 0.8)"),
+            ("PUT", f"{at}/max-replicas-per-model", {"value": -1}, 400, "`value` does not fit"),
+            ("PUT", f"{at}/labels", {"a b": "1"}, 400, "does not fit"),
+            ("PUT", f"{at}/labels", {"a": "x" * 64}, 400, "does not fit"),
+            ("PUT", f"{at}/labels", {"a": None}, 400, "does not fit"),
+            ("DELETE", f"{at}/labels/none", None, 404, "bears no label 'none'"),
+            ("POST", "/api/tokens", {"expires_in_s": 0}, 400, "`expires_in_s` does not fit"),
+            ("DELETE", "/api/tokens/none", None, 404, "Token 'none' does not exist."),
+            ("GET", "/api/nodes?label=a&limit=0", None, 400, "`limit` does not fit"),
+        ]
+        for method, path, body, status, words in wrong:
+            said = await ask(method, path, body)
+            assert status == said.status_code, (path, said.text)
+            assert "application/problem+json" == said.headers["content-type"]
+            assert words in said.json()["detail"], said.text
+        assert before == len(asked)
+        # and so is what the registry refuses
+        said = await ask("DELETE", at)
+        assert (409, True) == (said.status_code, "force" in said.json()["detail"])
+
+        # a token's secret is told once
+        first = await ask("POST", "/api/tokens", {"name": "rack", "auto_approve": True}, **{"idempotency-key": "k"})
+        again = await ask("POST", "/api/tokens", {"name": "rack", "auto_approve": True}, **{"idempotency-key": "k"})
+        other = await ask("POST", "/api/tokens", {"name": "other"}, **{"idempotency-key": "k"})
+        assert [201, 201, 422] == [each.status_code for each in (first, again, other)]
+        made = first.json()
+        assert made["token"] == again.json()["token"] == token_id(made["secret"])
+        assert again.json()["secret"] is None
+        assert "no-store" == first.headers["cache-control"]
+        assert token_hash(made["secret"]) == asked[-1].hash
+        # and listed without it, until it is revoked by its name
+        listed = await ask("GET", "/api/tokens")
+        assert [("rack", "live", True)] == [
+            (each["name"], each["state"], each["auto_approve"]) for each in listed.json()["items"]
+        ]
+        assert made["secret"] not in listed.text + world.gateway_log()
+        assert token_hash(made["secret"]) not in listed.text
+        assert 200 == (await ask("DELETE", "/api/tokens/rack")).status_code
+        assert [] == (await ask("GET", "/api/tokens?state=live")).json()["items"]
+        assert 404 == (await ask("DELETE", "/api/tokens/rack")).status_code
+
+        # one key is one change
+        headers = {"idempotency-key": "once"}
+        answers = [await ask("POST", f"{at}/cordon", {"reason": "x"}, **headers) for _ in range(2)]
+        assert answers[0].json() == answers[1].json()
+        assert 1 == sum(fact == CordonRequested(node=NODE, why="x") for fact in asked)
+
+        # the document names every operation with its problems
+        paths = (await client.get("/openapi.json")).json()["paths"]
+        for path, methods in {
+            "/api/nodes/{id}": {"get", "delete"},
+            "/api/nodes/{id}/reject": {"post"},
+            "/api/nodes/{id}/uncordon": {"post"},
+            "/api/nodes/{id}/labels": {"get", "put", "patch", "delete"},
+            "/api/nodes/{id}/labels/{name}": {"delete"},
+            "/api/nodes/{id}/max-replicas-per-model": {"put", "delete"},
+            "/api/nodes/{id}/vram-budget": {"put", "delete"},
+            "/api/tokens": {"get", "post"},
+            "/api/tokens/{id}": {"delete"},
+            "/api/brake/lift": {"post"},
+        }.items():
+            assert methods == set(paths[path]), path
+            for operation in paths[path].values():
+                assert "application/problem+json" in operation["responses"]["4XX"]["content"]
