@@ -28,17 +28,19 @@ def staffed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeshUnderTest]
 
 
 @contextmanager
-def machine(mesh: MeshUnderTest, name: str, token: str, folder: str = "") -> Iterator[subprocess.Popen[bytes]]:
+def machine(
+    mesh: MeshUnderTest, name: str, token: str, *options: str, folder: str = "", **settings: str
+) -> Iterator[subprocess.Popen[bytes]]:
     """`weft worker` on another machine, as its user runs it; what it says lies in `<folder>.out`."""
     state = mesh.folder / (folder or name)
-    words = ["worker", "--join", mesh.url, "--token", token, "--name", name, "--state", str(state)]
+    words = ["worker", "--join", mesh.url, "--token", token, "--name", name, "--state", str(state), *options]
     with said(mesh, folder or name).open("ab") as out:
         process = subprocess.Popen(
             [sys.executable, "-m", "weft_cli", *words],
             stdout=out,
             stderr=out,
             stdin=subprocess.DEVNULL,
-            env=mesh._environment(),
+            env=mesh._environment() | settings,
         )
     try:
         yield process
@@ -54,6 +56,12 @@ def machine(mesh: MeshUnderTest, name: str, token: str, folder: str = "") -> Ite
 
 def said(mesh: MeshUnderTest, name: str) -> Path:
     return mesh.folder / f"{name}.out"
+
+
+def status(process: subprocess.Popen[bytes]) -> int:
+    """Its exit status, once it has ended by itself."""
+    until("the worker ends", lambda: process.poll() is not None, 60)
+    return process.returncode
 
 
 def done(mesh: MeshUnderTest, *words: str) -> str:
@@ -101,12 +109,12 @@ def test_a_machine_that_was_turned_away_is_told_why_and_no_token_lets_it_in(staf
         # when it is turned away
         done(mesh, "nodes", "reject", "stranger", "--reason", "not of this house")
         # then it ends, and its user reads why
-        assert 78 == stranger.wait(60)
+        assert 78 == status(stranger)
         assert "not of this house" in said(mesh, "stranger").read_text()
     # and a token that approves brings it back as little
     approving = new_token(mesh, "--auto-approve", "--expires", "1h")
     with machine(mesh, "stranger", approving) as again:
-        assert 78 == again.wait(60)
+        assert 78 == status(again)
     assert ("rejected", waiting["id"]) == (lambda n: (n["state"], n["id"]))(node(mesh, "stranger"))
     # until an admin says otherwise
     done(mesh, "nodes", "approve", "stranger")
@@ -118,7 +126,7 @@ def test_a_machine_that_was_turned_away_is_told_why_and_no_token_lets_it_in(staf
     assert secret not in listed + json.dumps(mesh.events())
     done(mesh, "tokens", "revoke", "rack")
     with machine(mesh, "latecomer", secret) as latecomer:
-        assert 78 == latecomer.wait(60)
+        assert 78 == status(latecomer)
     assert "revoked" in said(mesh, "latecomer").read_text()
     assert [(e["fact"]["why"]) for e in mesh.facts("node", "rejected")] == ["not of this house"]
 
@@ -128,44 +136,73 @@ def test_a_machine_that_was_turned_away_is_told_why_and_no_token_lets_it_in(staf
 def test_labels_cordons_and_caps_decide_what_goes_where_and_explain_says_so(staffed: MeshUnderTest) -> None:
     mesh = staffed
     home = mesh.status()["nodes"][0]["name"]
-    # given a model that wants a label which no node bears
-    mesh.deploy("picky", {**SIMULATED, "selector": {"zone": "a"}, "min_replicas": 2, "max_replicas": 2})
-    until("it is unplaceable", lambda: [r for r in mesh.replicas() if r["state"] == "unplaceable"])
-    # when the node may take one replica of a model, and gets the label
+    # given a node that takes one replica of a model, and two are wanted
     done(mesh, "nodes", "max-replicas", home, "1")
     assert "zone=a  (set by an admin)" in done(mesh, "nodes", "label", home, "zone=a")
-    # then one is placed, and the other says what keeps it
+    mesh.deploy("picky", {**SIMULATED, "selector": {"zone": "a"}, "min_replicas": 2, "max_replicas": 2})
     until("one is ready", lambda: mesh.ready_replicas("picky"), 60)
-
-    def refused(name: str, words: str) -> bool:
-        return words in mesh.weft("explain", name).stdout
-
-    def waiting() -> str | None:
-        return next((r["id"] for r in mesh.replicas() if r["model_name"] == "picky" and not r["node"]), None)
-
-    second = until("the other waits", waiting)
-    until("it says why", lambda: refused(second, "runs as many replicas of it as its cap allows"))
-    # when the cap is given back
+    until("the other has no place", lambda: unplaceable(mesh, "picky"))
+    # then the one without a place says what keeps it
+    explained = done(mesh, "explain", unplaceable(mesh, "picky")[0])
+    assert "runs as many replicas of it as its cap allows" in explained
+    # and gets one as soon as the cap is given back
     done(mesh, "nodes", "max-replicas", home, "--reset")
-    # then it is placed
     until("both are ready", lambda: len(mesh.ready_replicas("picky")) == 2, 60)
 
-    # and a budget keeps a larger one away, until it is lifted
+    # given a budget, a cordon, and a label that is missing
     done(mesh, "nodes", "vram-budget", home, "700MB")
     mesh.deploy("large", {**SIMULATED, "engine_args": {"memory_bytes": GIB // 2}})
-    until("it says why", lambda: refused("large", "within its VRAM budget"))
+    until("it has no place", lambda: unplaceable(mesh, "large"))
+    assert "within its VRAM budget" in done(mesh, "explain", "large")
     done(mesh, "nodes", "cordon", home, "--reason", "new fan")
+    mesh.deploy("late", {**SIMULATED, "selector": {"rack": "r1"}})
+    until("it has no place", lambda: unplaceable(mesh, "late"))
+    assert "lacks the label rack=r1" in done(mesh, "explain", "late")
+    mesh.deploy("later", SIMULATED)
+    until("it has no place", lambda: unplaceable(mesh, "later"))
+    assert "is cordoned" in done(mesh, "explain", "later")
+    # when all is lifted, all are served
     done(mesh, "nodes", "vram-budget", home, "--reset")
-    until("a cordon keeps it away too", lambda: refused_now(mesh, "large", "is cordoned"), 90)
+    done(mesh, "nodes", "label", home, "rack=r1")
     done(mesh, "nodes", "uncordon", home)
-    until("it is ready", lambda: mesh.ready_replicas("large"), 60)
-    assert ["new fan"] == [e["fact"]["why"] for e in mesh.facts("node", "cordoned")]
-    for model in ("picky", "large"):
+    for model in ("large", "late", "later"):
+        until(f"{model} is ready", lambda: mesh.ready_replicas(model), 60)  # noqa: B023
+    assert ["new fan"] == [e["fact"]["why"] for e in mesh.facts("node", "cordoned")][:1]
+    for model in ("picky", "large", "late", "later"):
         done(mesh, "remove", model)
 
 
-def refused_now(mesh: MeshUnderTest, model: str, words: str) -> bool:
-    return any(words in (r["reason"] or "") for r in mesh.replicas() if r["model_name"] == model)
+def unplaceable(mesh: MeshUnderTest, model: str) -> list[str]:
+    return [r["id"] for r in mesh.replicas() if r["model_name"] == model and r["state"] == "unplaceable"]
+
+
+@pytest.mark.slow
+@pytest.mark.sabotage("mute-return")
+def test_a_machine_that_returns_keeps_what_admins_said_and_says_anew_what_it_is(staffed: MeshUnderTest) -> None:
+    mesh = staffed
+    # given a machine that was approved by hand, labelled, capped and cordoned
+    secret = new_token(mesh)
+    with machine(mesh, "regular", secret, "--label", "disk=slow"):
+        reaches(mesh, "regular", "pending")
+        done(mesh, "nodes", "approve", "regular")
+        before = until("it has reported", lambda: reaches(mesh, "regular", "healthy") if report(mesh) else None)
+    done(mesh, "nodes", "label", "regular", "zone=a", "disk=fast")
+    done(mesh, "nodes", "max-replicas", "regular", "3")
+    done(mesh, "nodes", "cordon", "regular")
+    # when it returns with half of its processors and another label
+    with machine(mesh, "regular", secret, "--label", "disk=slow", "--label", "rack=r9", WEFT_SHARE="1/2"):
+        whole = before["hardware"]["cpus"]
+        until("it reports anew", lambda: report(mesh)["cpus"] == whole / 2, 60)
+        after = reaches(mesh, "regular", "cordoned")
+    # then it is the same node, and what admins said stands over what it says
+    assert (before["id"], True, 3) == (after["id"], after["approved"], after["caps"]["replicas_per_model"])
+    assert {"zone": "a", "disk": "fast", "rack": "r9"} == {k: after["labels"].get(k) for k in ("zone", "disk", "rack")}
+    assert 1 == len([e for e in mesh.facts("node", "approved") if e["key"] == before["id"]])
+
+
+def report(mesh: MeshUnderTest) -> dict[str, Any]:
+    """The hardware that the machine `regular` has reported; empty before it has."""
+    return node(mesh, "regular").get("hardware") or {}
 
 
 @pytest.mark.slow
@@ -188,13 +225,13 @@ def test_a_removed_machine_is_cut_off_its_replicas_move_and_only_its_name_comes_
         assert (1, True) == (refused.returncode, "force" in refused.stderr)
         done(mesh, "nodes", "remove", "guest", "--force", "--reason", "sold")
         # then its worker ends and says why, and the replica moves
-        assert 78 == guest.wait(60)
+        assert 78 == status(guest)
         assert "was removed" in said(mesh, "guest").read_text()
         until("it moved", lambda: {home} == set(placed(mesh, "mobile").values()), 60)
         until("it serves again", lambda: mesh.ready_replicas("mobile"), 60)
     # and by its key it can't come back, whatever token it has and however it calls itself
     with machine(mesh, "ghost", new_token(mesh, "--auto-approve"), folder="guest") as ghost:
-        assert 78 == ghost.wait(60)
+        assert 78 == status(ghost)
     # but another machine may take its name
     with machine(mesh, "guest", secret, folder="guest-2"):
         after = reaches(mesh, "guest", "healthy")

@@ -59,7 +59,7 @@ def _brake(brake: object) -> list[Finding]:
         return []
     said = cast("Body", brake)
     says = f"set: {said.get('silent')} of {said.get('healthy_before')} nodes fell silent at once; nothing is replaced"
-    return [problem("mesh", "brake", says, "bring the nodes back, or see what cut them off: weft nodes")]
+    return [problem("mesh", "brake", says, "bring the nodes back, or if they are gone for good: weft brake lift")]
 
 
 def _nodes(nodes: Sequence[Body]) -> list[Finding]:
@@ -76,7 +76,9 @@ def _node(node: Body) -> Finding:
         case "healthy":
             return ok("node", name, "healthy")
         case "pending":
-            return warning("node", name, "waits for approval", f"curl -X POST URL/api/nodes/{node.get('id')}/approve")
+            return warning(
+                "node", name, "waits for approval", f"weft nodes approve {name}, or weft nodes reject {name}"
+            )
         case "unhealthy" | "offline":
             return problem(
                 "node", name, f"{state}: it gives no sign of life", f"start its worker, or look there: weft logs {name}"

@@ -41,14 +41,16 @@ def label(pending: Pending, node: NodeView, asked: LabelsRequested) -> Decision:
 def said_after(node: NodeView, asked: LabelsRequested) -> dict[str, str | None]:
     """What an admin says of the node's labels then.
 
-    Of a label that the node does not bear by itself nothing need be said to take it away: if it should come to say it
-    later, that is news.
+    To take away what only an admin had set, nothing need be said: if the node should come to say it of itself later,
+    that is news.
     """
+    gone = {key for key, value in node.set_labels.items() if value is None}
+    its_own = gone | node.own_labels.keys() | (node.labels.keys() - node.set_labels.keys())
     match asked.how:
         case "merge":
             said = {**node.set_labels, **asked.labels}
         case "replace":
-            said = {**dict.fromkeys(node.own_labels), **asked.labels}
+            said = {**dict.fromkeys(its_own), **asked.labels}
         case "return":
             said = {}
-    return {key: value for key, value in said.items() if value is not None or key in node.own_labels}
+    return {key: value for key, value in said.items() if value is not None or key in its_own}

@@ -3,7 +3,6 @@
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
-from weft_contracts.budget import parse_budget
 from weft_contracts.facts.values import (
     Addresses,
     BuiltinSource,
@@ -15,6 +14,7 @@ from weft_contracts.facts.values import (
     SimulatedSource,
     VramBudget,
 )
+from weft_contracts.said_budget import said_budget
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._:/@-]*"
 """Of models and nodes: what people type."""
@@ -71,7 +71,7 @@ class DeployBody(BaseModel, frozen=True, extra="forbid"):
 
 
 def _budget(text: str) -> str:
-    parse_budget(text)
+    said_budget(text)
     return text
 
 
@@ -80,15 +80,13 @@ BudgetText = Annotated[str, Field(max_length=64), AfterValidator(_budget)]
 
 
 class CapsBody(BaseModel, frozen=True, extra="forbid"):
-    """What a worker itself takes at most; what is null is not limited by it."""
+    """What a worker itself takes at most. A VRAM budget of its own comes with its devices."""
 
     replicas_per_model: Annotated[int, Field(ge=0, le=10_000)] | None = None
-    vram_budget: BudgetText | None = None
 
     def caps(self) -> Caps:
         """As the log knows them."""
-        budget = None if self.vram_budget is None else parse_budget(self.vram_budget)
-        return Caps(replicas_per_model=self.replicas_per_model, vram_budget=budget)
+        return Caps(replicas_per_model=self.replicas_per_model)
 
 
 class RegisterBody(BaseModel, frozen=True, extra="forbid"):
@@ -146,7 +144,7 @@ class BudgetBody(BaseModel, frozen=True, extra="forbid"):
     @property
     def budget(self) -> VramBudget:
         """As the log knows it."""
-        return parse_budget(self.value)
+        return said_budget(self.value)
 
 
 class TokenBody(BaseModel, frozen=True, extra="forbid"):

@@ -80,7 +80,7 @@ function notice() {
 }
 
 const inTrouble = ({ state }) => ["bad", "warn"].includes(toneOf(state));
-const standing = ({ state, approved }) => (approved ? state : "waits for approval");
+const standing = ({ state, approved }) => (approved || state === "rejected" ? state : "waits for approval");
 
 function modelCard() {
   const name = make("h3"), state = make("span"), about = make("p", { cls: "about" });
