@@ -182,7 +182,7 @@ def test_a_machine_that_returns_keeps_what_admins_said_and_says_anew_what_it_is(
     mesh = staffed
     # given a machine that was approved by hand, labelled, capped and cordoned
     secret = new_token(mesh)
-    with machine(mesh, "regular", secret, "--label", "disk=slow"):
+    with machine(mesh, "regular", secret, "--label", "disk=slow", "--max-replicas-per-model", "5"):
         reaches(mesh, "regular", "pending")
         done(mesh, "nodes", "approve", "regular")
         before = until("it has reported", lambda: reaches(mesh, "regular", "healthy") if report(mesh) else None)
@@ -190,7 +190,8 @@ def test_a_machine_that_returns_keeps_what_admins_said_and_says_anew_what_it_is(
     done(mesh, "nodes", "max-replicas", "regular", "3")
     done(mesh, "nodes", "cordon", "regular")
     # when it returns with half of its processors and another label
-    with machine(mesh, "regular", secret, "--label", "disk=slow", "--label", "rack=r9", WEFT_SHARE="1/2"):
+    again = ("--label", "disk=slow", "--label", "rack=r9", "--max-replicas-per-model", "5")
+    with machine(mesh, "regular", secret, *again, WEFT_SHARE="1/2"):
         whole = before["hardware"]["cpus"]
         until("it reports anew", lambda: report(mesh)["cpus"] == whole / 2, 60)
         after = reaches(mesh, "regular", "cordoned")
@@ -198,6 +199,9 @@ def test_a_machine_that_returns_keeps_what_admins_said_and_says_anew_what_it_is(
     assert (before["id"], True, 3) == (after["id"], after["approved"], after["caps"]["replicas_per_model"])
     assert {"zone": "a", "disk": "fast", "rack": "r9"} == {k: after["labels"].get(k) for k in ("zone", "disk", "rack")}
     assert 1 == len([e for e in mesh.facts("node", "approved") if e["key"] == before["id"]])
+    # and its own cap holds again where an admin's is given back
+    done(mesh, "nodes", "max-replicas", "regular", "--reset")
+    assert 5 == node(mesh, "regular")["caps"]["replicas_per_model"]
 
 
 def report(mesh: MeshUnderTest) -> dict[str, Any]:

@@ -159,7 +159,10 @@ def test_a_spec_that_cant_be_meant_is_a_usage_error(wanted: models.Wanted) -> No
 
 
 def test_a_workers_settings_are_read_from_the_command_line() -> None:
-    found = settings("http://10.0.0.1:8080/", "t", name="a", labels=("zone=b", "disk=fast"), host="10.0.0.2")
+    found = settings(
+        "http://10.0.0.1:8080/", "t", name="a", labels=("zone=b", "disk=fast"), host="10.0.0.2", max_replicas=2
+    )
+    assert "2" == found["WEFT_MAX_REPLICAS_PER_MODEL"]
     assert "http://10.0.0.1:8080" == found["WEFT_GATEWAY_URL"]
     assert "zone=b,disk=fast" == found["WEFT_LABELS"]
     assert ("10.0.0.2", "10.0.0.2") == (found["WEFT_ADVERTISE_HOST"], found["WEFT_HTTP_HOST"])

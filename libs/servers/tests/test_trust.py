@@ -61,6 +61,17 @@ def test_changed_walls_renew_the_tokens_and_keep_the_keys_and_the_revocations(tm
     assert second == found(tmp_path / "trust", wider, resolver=tmp_path / "resolver")
 
 
+def test_revocations_of_tokens_that_have_expired_are_forgotten_with_the_next_one(tmp_path: Path):
+    trust = found(tmp_path / "trust", WALLS)
+    old, recent, new = (KeyPair.new(Role.USER).public for _ in range(3))
+
+    before = trust.with_revocations(Account.WORKERS, {old: 100, recent: 200})
+    after = trust.with_revocations(Account.WORKERS, {new: 300}, current=before, forget_before=150)
+
+    assert {recent: 200, new: 300} == trust.revoked(Account.WORKERS, current=after)
+    assert {old: 100, recent: 200} == trust.revoked(Account.WORKERS, current=before)
+
+
 def test_a_founding_that_was_cut_off_leaves_nothing_that_counts(tmp_path: Path):
     (tmp_path / "trust.making").mkdir()
     (tmp_path / "trust.making" / "operator.seed").write_text("half")

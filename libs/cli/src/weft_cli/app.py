@@ -254,12 +254,15 @@ def worker(
     name: Annotated[str | None, typer.Option(help="The node's name (default: the host's).")] = None,
     label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A label; repeatable.")] = None,
     host: Annotated[str | None, typer.Option(help="The address where gateways reach this node.")] = None,
+    max_replicas: Annotated[
+        int | None, typer.Option("--max-replicas-per-model", min=0, help="Of one model at most (default: no cap).")
+    ] = None,
     folder: Annotated[Path | None, typer.Option("--state", metavar="DIR", help="What the worker keeps.")] = None,
 ) -> None:
     """Let this machine work for a mesh."""
     from weft_cli.commands import worker as command
 
-    command.run(join, token, name=name, labels=tuple(label or ()), host=host, folder=folder)
+    command.run(join, token, name=name, labels=tuple(label or ()), host=host, folder=folder, max_replicas=max_replicas)
 
 
 @app.command("test")

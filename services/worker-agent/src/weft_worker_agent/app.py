@@ -118,6 +118,8 @@ class Agent:
             "addresses": {"host": settings.advertise_host, "http_port": http_port},
             "labels": settings.labels,
         }
+        if settings.max_replicas_per_model is not None:
+            body["caps"] = {"replicas_per_model": settings.max_replicas_per_model}
         token = settings.join_token.get_secret_value() if settings.join_token is not None else None
         gateway = Gateway(settings.gateway_url, self._identity)
         return Sessions(

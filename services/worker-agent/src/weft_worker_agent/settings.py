@@ -37,6 +37,8 @@ class WorkerSettings(BaseSettings):
     """How people call this node; unique in the mesh. Default: the host's name."""
     labels: Annotated[dict[str, str], NoDecode] = {}
     """What selectors ask for: `zone=a,disk=fast`, or a JSON object."""
+    max_replicas_per_model: Annotated[int, Field(ge=0, le=10_000)] | None = None
+    """How many replicas of one model this node takes at most; 0 or none: no cap. An admin's cap goes over it."""
     state: Path = Path(DEFAULT_STATE)
     """Folder of the key, the credential, the socket, launch files and logs. One worker each."""
     models: Path | None = None

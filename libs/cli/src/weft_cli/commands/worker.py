@@ -22,12 +22,13 @@ def run(
     labels: tuple[str, ...],
     host: str | None,
     folder: Path | None,
+    max_replicas: int | None = None,
 ) -> None:
     """Replace this process by the worker's keeper."""
     if not token:
         raise Failure("a worker needs a registration token: --token, or WEFT_JOIN_TOKEN in its environment", Exit.USAGE)
     prerequisites.check()
-    own = settings(join, token, name=name, labels=labels, host=host, folder=folder)
+    own = settings(join, token, name=name, labels=labels, host=host, folder=folder, max_replicas=max_replicas)
     os.execve(sys.executable, [sys.executable, "-m", MODULE], {**os.environ, **own})
 
 
@@ -39,6 +40,7 @@ def settings(
     labels: tuple[str, ...] = (),
     host: str | None = None,
     folder: Path | None = None,
+    max_replicas: int | None = None,
 ) -> dict[str, str]:
     """The worker's settings as environment variables. Raises Failure for what can't be meant."""
     pairs = [each.partition("=") for each in labels]
@@ -53,6 +55,8 @@ def settings(
     }
     if pairs:
         found["WEFT_LABELS"] = ",".join(f"{key}={value}" for key, _, value in pairs)
+    if max_replicas is not None:
+        found["WEFT_MAX_REPLICAS_PER_MODEL"] = str(max_replicas)
     if host:
         # Where it is reached is where it listens; on a machine behind another's address, WEFT_HTTP_HOST says where.
         found["WEFT_ADVERTISE_HOST"] = host
