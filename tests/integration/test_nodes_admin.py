@@ -4,7 +4,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ def staffed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeshUnderTest]
 @contextmanager
 def machine(
     mesh: MeshUnderTest, name: str, token: str, *options: str, folder: str = "", **settings: str
-) -> Iterator[subprocess.Popen[bytes]]:
+) -> Generator[subprocess.Popen[bytes]]:
     """`weft worker` on another machine, as its user runs it; what it says lies in `<folder>.out`."""
     state = mesh.folder / (folder or name)
     words = ["worker", "--join", mesh.url, "--token", token, "--name", name, "--state", str(state), *options]

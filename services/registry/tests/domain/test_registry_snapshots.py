@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 from weft_contracts.commit import Recorded
-from weft_registry.domain.joining import answer
+from weft_registry.domain.answering import answer
 from weft_registry.domain.state import RegistryState
 from weft_testing.histories import check_snapshots, histories
 
