@@ -49,25 +49,34 @@ def test_every_fold_made_again_equals_what_it_was(tmp_path: Path) -> None:
         mesh.deploy("whale", {**simulated, "engine_args": {"memory_bytes": 1 << 50}}).raise_for_status()
         until("it is unplaceable", lambda: mesh.facts("replica", "unplaceable"))
         until("the deleted model's run has stopped", lambda: mesh.facts("run", "stopped"), 60)
-        before_at = at_rest(mesh)
-        before = {each: projection(mesh, each)["digest"] for each in FOLDS}
-        tables = lists(mesh)
-        # when every service's process, and with it its memory, is thrown away
-        for each in FOLDS:
-            pid = mesh.kill(each)
-            until(f"{each} is back", lambda each=each, pid=pid: mesh.part(each)["pid"] not in (None, pid), 30)
-        for each in FOLDS:
-            until(f"{each} is ready", lambda each=each: mesh.part(each)["state"] == "ready", 60)
-        # and so are the tables
-        drop_tables(mesh)
-        pid = mesh.kill("gateway")
-        until("the gateway is back", lambda: mesh.part("gateway")["pid"] not in (None, pid), 30)
-        until("the gateway is ready", lambda: mesh.part("gateway")["state"] == "ready", 60)
-        # then all are as before, by the log alone
-        assert {0} == {projection(mesh, each)["snapshots"]["start"] for each in FOLDS}
-        assert before_at == at_rest(mesh)
-        assert before == {each: projection(mesh, each)["digest"] for each in FOLDS}
-        assert tables == lists(mesh)
+        for _ in range(
+            4
+        ):  # a machine under pressure, a node not heard: where more was said meanwhile, it is tried again
+            before_at = at_rest(mesh)
+            before = {each: projection(mesh, each)["digest"] for each in FOLDS}
+            tables = lists(mesh)
+            # when every service's memory and the tables are thrown away
+            throw_away(mesh)
+            # then all are as before, by the log alone
+            assert {0} == {projection(mesh, each)["snapshots"]["start"] for each in FOLDS}
+            if before_at == at_rest(mesh):
+                assert before == {each: projection(mesh, each)["digest"] for each in FOLDS}
+                assert tables == lists(mesh)
+                return
+        raise AssertionError("the log never stood still")
+
+
+def throw_away(mesh: MeshUnderTest) -> None:
+    """Kill every service's process, then drop the tables and the gateway's process too."""
+    for each in FOLDS:
+        pid = mesh.kill(each)
+        until(f"{each} is back", lambda each=each, pid=pid: mesh.part(each)["pid"] not in (None, pid), 30)
+    for each in FOLDS:
+        until(f"{each} is ready", lambda each=each: mesh.part(each)["state"] == "ready", 60)
+    drop_tables(mesh)
+    pid = mesh.kill("gateway")
+    until("the gateway is back", lambda: mesh.part("gateway")["pid"] not in (None, pid), 30)
+    until("the gateway is ready", lambda: mesh.part("gateway")["state"] == "ready", 60)
 
 
 def drop_tables(mesh: MeshUnderTest) -> None:
