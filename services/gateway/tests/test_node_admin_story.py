@@ -138,7 +138,7 @@ async def test_what_admins_ask_of_nodes_and_tokens_reaches_the_registry_and_its_
             ("POST", f"{at}/cordon", {"why": "x"}, 400, "`why` is not a field"),
             ("POST", f"{at}/reject", {}, 400, "`reason` is missing"),
             ("POST", f"{at}/reject", {"reason": "x" * 501}, 400, "`reason` does not fit"),
-            ("PUT", f"{at}/vram-budget", {"value": "much"}, 400, "want a share like 80% or 0.8"),
+            ("PUT", f"{at}/vram-budget", {"value": "much"}, 400, "want a share of each device (80% or 0.8)"),
             ("PUT", f"{at}/max-replicas-per-model", {"value": -1}, 400, "`value` does not fit"),
             ("PUT", f"{at}/labels", {"a b": "1"}, 400, "does not fit"),
             ("PUT", f"{at}/labels", {"a": "x" * 64}, 400, "does not fit"),

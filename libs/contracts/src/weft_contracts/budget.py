@@ -1,50 +1,49 @@
-"""How much of each accelerator's memory replicas may claim: `80%`, `0.8`, `12GB` or `12GiB`."""
+"""A VRAM budget as people write it: `80%`, `0.8`, `12GB` (10^9), `12GiB` (2^30), or nothing for no limit."""
 
 import re
-from dataclasses import dataclass
+from decimal import Decimal
 
-_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%|([01](?:\.\d+)?|\.\d+)")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]i?B)", re.IGNORECASE)
-_POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
+from weft_contracts.facts.values import VramBudget
 
-
-class BadSize(ValueError):
-    """A text that names no size or budget; the message is a sentence for people."""
+_FORM = re.compile(r"(?P<number>[0-9]{1,18}(\.[0-9]{1,30})?) ?(?P<unit>%|B|[KMGT]i?B)?", re.IGNORECASE)
+_POWER = {"k": 1, "m": 2, "g": 3, "t": 4}
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """A share of each device, or bytes of each."""
-
-    share: float | None = None
-    """Above 0, up to 1."""
-    bytes: int | None = None
-
-    def of(self, memory: int) -> int:
-        """The bytes that it allows of a device with so many."""
-        allowed = memory if self.bytes is None else self.bytes
-        return min(memory, allowed if self.share is None else round(memory * self.share))
-
-
-def parse_budget(text: str) -> Budget | None:
-    """The budget that a text names; None for an empty one. Raises BadSize."""
-    text = text.strip()
-    if not text:
-        return None
-    if found := _SHARE.fullmatch(text):
-        share = float(found[1]) / 100 if found[1] else float(found[2])
-        if 0 < share <= 1:
-            return Budget(share=share)
-    elif _SIZE.fullmatch(text):
-        return Budget(bytes=parse_size(text))
-    raise BadSize(f"{text!r} is no VRAM budget: want a share like 80% or 0.8, or a size like 12GB or 12GiB")
+def parse_budget(text: str) -> VramBudget:
+    """The budget that a text names. Raises ValueError with one sentence."""
+    if not text.strip():
+        return VramBudget()
+    found = _FORM.fullmatch(text.strip())
+    if found is None:
+        raise _wrong(text)
+    number, unit = float(found["number"]), (found["unit"] or "").lower()
+    if unit in ("", "%"):
+        share = number / 100 if unit else number
+        if not 0 < share <= 1:
+            raise _wrong(text)
+        return VramBudget(share=share)
+    size = int(number * ((1024 if "i" in unit else 1000) ** _POWER.get(unit[0], 0)))
+    if size < 1:
+        raise _wrong(text)
+    return VramBudget(bytes=size)
 
 
-def parse_size(text: str) -> int:
-    """Bytes: `12GB` is 12 × 10⁹, `12GiB` 12 × 2³⁰. Raises BadSize."""
-    found = _SIZE.fullmatch(text.strip())
-    unit = found[2].upper() if found else ""
-    size = int(float(found[1]) * (1024 if "I" in unit else 1000) ** _POWERS[unit[0]]) if found else 0
-    if size <= 0:
-        raise BadSize(f"{text!r} is no size: want one like 12GB or 12GiB")
-    return size
+def budget_text(budget: VramBudget) -> str:
+    """A text that names this budget; empty for no limit."""
+    if budget.share is not None:
+        share = Decimal(repr(budget.share))
+        percent = format((share * 100).normalize(), "f")
+        return f"{percent}%" if float(percent) / 100 == budget.share else format(share, "f")
+    if budget.bytes is None:
+        return ""
+    for unit, size in (("GiB", 1 << 30), ("GB", 10**9), ("MiB", 1 << 20), ("MB", 10**6)):
+        if budget.bytes % size == 0:
+            return f"{budget.bytes // size}{unit}"
+    return f"{budget.bytes}B"
+
+
+def _wrong(text: str) -> ValueError:
+    return ValueError(
+        f"{text[:40]!r} is no VRAM budget: want a share of each device (80% or 0.8), bytes of each (12GB, 12GiB),"
+        " or nothing for no limit"
+    )

@@ -1,6 +1,7 @@
 """What an admin, or the worker itself, lets a node take: replicas of one model, and memory of each device."""
 
 import pytest
+from weft_contracts.budget import parse_budget
 from weft_contracts.facts.node import Assigned, Capped, Rejoined, Unassigned
 from weft_contracts.facts.values import (
     Addresses,
@@ -13,7 +14,6 @@ from weft_contracts.facts.values import (
     Weights,
 )
 from weft_contracts.ids import ModelId, NodeId, ReplicaId
-from weft_contracts.said_budget import said_budget
 from weft_contracts.subjects import node
 from weft_placement import NoPlace, Placement, Policy, decide_placement
 from weft_placement.imagined import ImaginedLog
@@ -29,7 +29,7 @@ def needing(size: int) -> ModelSpec:
 
 
 def cap(log: ImaginedLog, id: NodeId, *, replicas: int | None = None, budget: str | None = None) -> None:
-    said = None if budget is None else said_budget(budget)
+    said = None if budget is None else parse_budget(budget)
     log.add(node(id), Capped(caps=Caps(replicas_per_model=replicas, vram_budget=said)))
 
 

@@ -60,7 +60,7 @@ class VramBudget(Value, frozen=True):
         """Bytes of a device with so much memory."""
         if self.bytes is not None:
             return min(self.bytes, memory)
-        return memory if self.share is None else min(memory, round(memory * self.share))
+        return memory if self.share is None else int(memory * self.share)
 
 
 class Caps(Value, frozen=True):

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from weft_contracts.budget import budget_text
 from weft_contracts.commit import Recorded
 from weft_contracts.facts.request import Fulfilled, Rejected
 from weft_contracts.facts.values import Caps
-from weft_contracts.said_budget import budget_text
 from weft_placement.fleet import Held, ModelView, NodeView, ReplicaView, RunView
 
 from weft_gateway.domain.ability import ability_of

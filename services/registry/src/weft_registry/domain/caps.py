@@ -1,10 +1,10 @@
 """What an admin lets a node take at most. What is not said is the worker's to say."""
 
+from weft_contracts.budget import budget_text
 from weft_contracts.commit import Decision
 from weft_contracts.facts.node import Capped
 from weft_contracts.facts.request import ReplicaCapRequested, VramBudgetRequested
 from weft_contracts.facts.values import Caps
-from weft_contracts.said_budget import budget_text
 from weft_placement.fleet import NodeView
 
 from weft_registry.domain.outcomes import on_node

@@ -3,6 +3,7 @@
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
+from weft_contracts.budget import parse_budget
 from weft_contracts.facts.values import (
     Addresses,
     BuiltinSource,
@@ -14,7 +15,6 @@ from weft_contracts.facts.values import (
     SimulatedSource,
     VramBudget,
 )
-from weft_contracts.said_budget import said_budget
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._:/@-]*"
 """Of models and nodes: what people type."""
@@ -71,7 +71,7 @@ class DeployBody(BaseModel, frozen=True, extra="forbid"):
 
 
 def _budget(text: str) -> str:
-    said_budget(text)
+    parse_budget(text)
     return text
 
 
@@ -144,7 +144,7 @@ class BudgetBody(BaseModel, frozen=True, extra="forbid"):
     @property
     def budget(self) -> VramBudget:
         """As the log knows it."""
-        return said_budget(self.value)
+        return parse_budget(self.value)
 
 
 class TokenBody(BaseModel, frozen=True, extra="forbid"):
