@@ -49,9 +49,7 @@ def test_every_fold_made_again_equals_what_it_was(tmp_path: Path) -> None:
         mesh.deploy("whale", {**simulated, "engine_args": {"memory_bytes": 1 << 50}}).raise_for_status()
         until("it is unplaceable", lambda: mesh.facts("replica", "unplaceable"))
         until("the deleted model's run has stopped", lambda: mesh.facts("run", "stopped"), 60)
-        for _ in range(
-            4
-        ):  # a machine under pressure, a node not heard: where more was said meanwhile, it is tried again
+        for _ in range(4):  # more may be said meanwhile, of a machine under pressure or a node not heard: then again
             before_at = at_rest(mesh)
             before = {each: projection(mesh, each)["digest"] for each in FOLDS}
             tables = lists(mesh)
