@@ -2,7 +2,7 @@
 
     python bench/million.py [--commits 1000000] [--starts 3] [--tail 5000] [--service scheduler]
 
-Fills a real server's log (see `long_log.py`), then starts the service on it and asks `/readyz` until it says 200:
+Fills a real server's log (see `long_log.py`), then starts the service on it and waits until it has folded all of it:
 once without a snapshot, then, after the log has grown by `--tail` commits, from the snapshot that the first start has
 written, and at last on an empty log in another folder, which is what a start costs by itself. Goals: 15 s without a
 snapshot, 1 s with one. Filling takes a minute or two and about a gigabyte in the folder for temporary files.
@@ -57,15 +57,20 @@ async def start(mesh: MeshServer, service: str, folder: Path, *, snapshot: bool,
     async with running(["-m", f"weft_{service}"], folder, settings) as process:
         own = psutil.Process(process.process.pid)
 
-        async def ready() -> bool:
+        async def folded() -> bool:
             assert process.process.returncode is None, process.text()
+            return '"caught up"' in process.text()
+
+        async def ready() -> bool:
             return (await process.get("/readyz"))[0] == 200
 
-        await until(ready, START_S)
+        await until(folded, START_S)
         figures = time.perf_counter() - began, cpu_of(own), cpu_of(server) - before
+        await until(ready, START_S)
         memory = own.memory_full_info().pss / 1e6
         print(
-            f"{service}: ready after {figures[0]:.1f} s wall, {figures[1]:.1f} s CPU (server {figures[2]:.1f} s), "
+            f"{service}: folded after {figures[0]:.1f} s wall, {figures[1]:.1f} s CPU (server {figures[2]:.1f} s); "
+            f"ready, with its first decisions, after {time.perf_counter() - began:.1f} s and {cpu_of(own):.1f} s; "
             f"{memory:.0f} MB PSS   load average {os.getloadavg()[0]:.1f}",
             flush=True,
         )
