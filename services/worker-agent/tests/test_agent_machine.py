@@ -69,6 +69,18 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp
     assert "secret" not in repr(settings)
 
 
+def test_the_use_of_accelerators_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_DEVICES", "!nvidia:0")
+    monkeypatch.setenv("WEFT_VRAM_BUDGET", "80%")
+    monkeypatch.setenv("WEFT_SIMULATE_GPUS", "2x80GB:nvidia")
+
+    use = WorkerSettings().use
+
+    assert ([1], 2) == ([one.number for one in use.choice.of(use.simulated)], len(use.simulated))
+    assert use.budget is not None
+    assert 80 == use.budget.of(100)
+
+
 def test_labels_may_be_json(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEFT_LABELS", '{"zone": "a,b"}')
 
@@ -85,6 +97,9 @@ def test_labels_may_be_json(monkeypatch: pytest.MonkeyPatch) -> None:
         ("WEFT_HTTP_PORT", "70000"),
         ("WEFT_NODE_NAME", ""),
         ("WEFT_STOP_TIMEOUT", "0"),
+        ("WEFT_DEVICES", "nvida:0"),
+        ("WEFT_VRAM_BUDGET", "120%"),
+        ("WEFT_SIMULATE_GPUS", "2x80"),
     ],
 )
 def test_a_setting_out_of_range_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:

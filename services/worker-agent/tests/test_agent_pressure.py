@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import psutil
 from hypothesis import given
 from hypothesis import strategies as st
-from weft_worker_agent.domain.pressure import STAYS_S, TELLING_SHARE, Pressure, looked
-from weft_worker_agent.outbound.memory_use import used_by_others
+from weft_worker_agent.domain.pressure import STAYS_S, TELLING_SHARE, Pressure, looked, others_on
+from weft_worker_agent.outbound.memory_use import of_ours, used_by_others
 
 TOTAL = 1000
 MIB = 1 << 20
@@ -77,3 +77,30 @@ def test_what_a_host_holds_is_not_counted_to_the_others() -> None:
 
     assert 400 * MIB < difference + 50 * MIB  # the machine's other processes come and go
     assert 0 < used_by_others([host]) < psutil.virtual_memory().total
+
+
+def test_what_our_processes_hold_on_an_accelerator_is_not_the_others() -> None:
+    assert 300 == others_on(1000, 500, {7: 150, 8: 50}, claimed=True)
+    assert 500 == others_on(1000, 500, {}, claimed=False)
+    assert 0 == others_on(1000, 900, {7: 150}, claimed=True)
+
+
+def test_what_can_not_be_told_apart_is_unknown() -> None:
+    assert others_on(1000, 500, {7: 150, 8: None}, claimed=True) is None
+    assert others_on(1000, 500, {}, claimed=True) is None
+
+
+@given(st.integers(0, 1000), st.dictionaries(st.integers(1, 9), st.integers(0, 400)), st.booleans())
+def test_others_hold_never_less_than_nothing_nor_more_than_is_taken(
+    free: int, ours: dict[int, int | None], claimed: bool
+) -> None:
+    others = others_on(1000, free, ours, claimed=claimed)
+
+    assert others is None or 0 <= others <= 1000 - free
+
+
+def test_a_process_that_a_host_started_is_ours() -> None:
+    with holding(1) as host, holding(1) as other:
+        children = psutil.Process().pid  # who started both
+        assert {host: 5} == of_ours({host: 5, other: 6, 2**22 + 1: 7}, {host})
+        assert {host: 5, other: 6} == of_ours({host: 5, other: 6}, {children})

@@ -2,8 +2,10 @@
 
 Others use what the agent measured (pressure), and at least what is reserved for them: the measure of a processor's
 memory counts the operating system and the services beside the engines too, which the reserve stands for.
+Devices that share the machine's memory share what is free of it; a device's budget bounds what is claimed on it.
 """
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from weft_contracts.facts.values import Device, EngineName, Vendor
@@ -11,9 +13,9 @@ from weft_contracts.facts.values import Device, EngineName, Vendor
 from weft_placement.fleet import Held, NodeView
 
 RESERVED_SHARE = 0.1
-"""Of a processor's memory: the operating system, the agent and the services beside it."""
+"""Of the machine's memory: the operating system, the agent and the services beside it."""
 RESERVED_BYTES = 256 << 20
-"""Of a processor's memory at least. Accelerators keep nothing back: their claims count the overhead."""
+"""Of the machine's memory at least. Accelerators with memory of their own keep nothing back: claims count overhead."""
 
 
 class Room(NamedTuple):
@@ -29,7 +31,9 @@ class Room(NamedTuple):
 
 def reserved(device: Device) -> int:
     """Bytes of a device that no replica may claim."""
-    return max(int(device.memory * RESERVED_SHARE), RESERVED_BYTES) if device.vendor == "cpu" else 0
+    if device.vendor != "cpu" and not device.unified:
+        return 0
+    return max(int(device.memory * RESERVED_SHARE), RESERVED_BYTES)
 
 
 def vendors_for(node: NodeView, engine: EngineName) -> frozenset[Vendor]:
@@ -37,24 +41,40 @@ def vendors_for(node: NodeView, engine: EngineName) -> frozenset[Vendor]:
     return frozenset(v for backend in node.backends if backend.engine == engine for v in backend.vendors)
 
 
+def takes(device: Device, engine: EngineName, vendors: Collection[Vendor]) -> bool:
+    """Whether an engine that can use these vendors' devices may be placed on this one."""
+    return device.vendor in vendors and (not device.simulated or engine == "simulated")
+
+
 def rooms(node: NodeView, held: Held, engine: EngineName) -> list[Room]:
     """The node's devices that this engine can use, by index.
 
-    A VRAM budget bounds accelerators; on a node that has none, its processor's memory.
+    A VRAM budget bounds accelerators; on a node that has none, its processor's memory. An admin's stands over the
+    worker's own, which its devices bear.
     """
     if node.hardware is None:
         return []
     usable = vendors_for(node, engine)
     claims, pressure, budget = held.claims, node.pressure, node.caps.vram_budget
-    accelerated = any(device.vendor != "cpu" for device in node.hardware.devices) if budget else False
+    devices = node.hardware.devices
+    accelerated = any(device.vendor != "cpu" for device in devices) if budget else False
+    shared = [d for d in devices if d.unified or d.vendor == "cpu"] if any(d.unified for d in devices) else []
     found: list[Room] = []
-    for device in node.hardware.devices:
-        if device.vendor in usable:
-            index, total, claimed = device.index, device.memory, claims.get(device.index, 0)
-            free = total - claimed - max(reserved(device), pressure.get(index, 0))
-            budgeted = False
+    for device in devices:
+        if takes(device, engine, usable):
+            index, total = device.index, device.memory
+            claimed = claims.get(index, 0)
+            if device in shared:
+                taken = sum(claims.get(each.index, 0) for each in shared)
+                others = max(pressure.get(each.index, 0) for each in shared)
+            else:
+                taken, others = claimed, pressure.get(index, 0)
+            free = total - taken - max(reserved(device), others)
+            bound, budgeted = device.budget, False
             if budget is not None and not (accelerated and device.vendor == "cpu"):
-                left = budget.of(total) - claimed
+                bound = budget.of(total)
+            if bound is not None:
+                left = bound - claimed
                 budgeted, free = left < free, min(left, free)
             found.append(Room(index, device.vendor, total, max(free, 0), budgeted))
     return found

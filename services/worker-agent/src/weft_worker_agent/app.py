@@ -18,11 +18,14 @@ from weft_runtime.lifeline import lifeline_closed
 from weft_worker_agent.domain.steering import TERM_TO_KILL_S
 from weft_worker_agent.inbound.files import listening, metadata_route
 from weft_worker_agent.inbound.log_tails import LogTails
+from weft_worker_agent.inbound.machine_loop import MachineWatch
 from weft_worker_agent.inbound.pressure_loop import PressureWatch
 from weft_worker_agent.inbound.session import Sessions
 from weft_worker_agent.inbound.steering_loop import Steering, follow_keeper
 from weft_worker_agent.inbound.wake import Wake
 from weft_worker_agent.outbound import machine
+from weft_worker_agent.outbound.accelerators.nvidia import Nvml
+from weft_worker_agent.outbound.accelerators.search import search
 from weft_worker_agent.outbound.credential import Credential
 from weft_worker_agent.outbound.gateway import Gateway
 from weft_worker_agent.outbound.hosts import Hosts
@@ -59,10 +62,15 @@ class Agent:
         self._bounds = settings.load_bounds
         self._steering = Steering(self._own, self._hosts, time.monotonic, self._bounds)
         self._health = Health()
-        self._report = machine.report(settings.models or settings.state, settings.parts)
+        self._nvml = Nvml()
+        use = settings.use
+        base = machine.report(
+            settings.models or settings.state, settings.parts, tuple(one.vendor for one in use.simulated)
+        )
+        self._machine = MachineWatch(base, use, lambda: search(self._nvml), lambda: self._changed())
         self._pressure: PressureWatch | None = None
         if settings.parts == 1:  # what other workers of one machine use would be taken for pressure
-            self._pressure = PressureWatch(self._report.hardware, self._hosts, lambda: self._changed())
+            self._pressure = PressureWatch(identity.node, self._own, self._hosts, self._nvml, lambda: self._changed())
         self._lease: LeaseThread | None = None
         self._sessions: Sessions | None = None
         self._stop = asyncio.Event()
@@ -90,6 +98,7 @@ class Agent:
             "sessions": self._sessions.run(),
             "loads": self._hosts.watch_loads(self._bounds.still_s / 4),
             "pulse": self._beat(),
+            "machine": self._machine.run(),
             **({"pressure": self._pressure.run()} if self._pressure is not None else {}),
             "stop": self._stopped(),
         }
@@ -107,6 +116,7 @@ class Agent:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await self._nvml.close()
             await self._hosts.close()
             self._keeper.close()
 
@@ -128,7 +138,7 @@ class Agent:
             self._own,
             self._hosts,
             self._steering,
-            self._report,
+            self._machine,
             self._pressure,
             self._health,
             self._show,

@@ -11,9 +11,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from weft_contracts.budget import parse_budget
 from weft_runtime.settings import HTTP_URL
 
+from weft_worker_agent.domain.device_choice import parse_choice
+from weft_worker_agent.domain.device_report import Use
 from weft_worker_agent.domain.loading import LoadBounds
+from weft_worker_agent.domain.simulated_gpus import parse_simulated
 from weft_worker_agent.outbound.keeper.options import DEFAULT_STATE, DEFAULT_STOP_S, MAX_STOP_S
 
 _SHARE = re.compile(r"1/([1-9][0-9]?)")
@@ -45,6 +49,12 @@ class WorkerSettings(BaseSettings):
     """Folder of model files; its disk's free space is reported. Default: the state folder."""
     share: Annotated[str, Field(pattern=_SHARE.pattern)] = "1/1"
     """What part of the machine's processors and memory this worker may use: `1/N`, N from 1 to 99."""
+    devices: str = "all"
+    """Which accelerators it uses: `all`, `none`, or `0,nvidia:1,amd,GPU-…`; an entry with `!` is left out."""
+    vram_budget: str = ""
+    """How much of each accelerator's memory replicas may claim: `80%`, `0.8`, `12GB`, `12GiB`. Default: all."""
+    simulate_gpus: str = ""
+    """Accelerators made up for development, which only the simulated engine takes: `2x80GB:nvidia`."""
     advertise_host: str = "127.0.0.1"
     """The name or address under which gateways reach this node's engines and files."""
     http_host: str = "127.0.0.1"
@@ -77,9 +87,37 @@ class WorkerSettings(BaseSettings):
         return int(self.share.partition("/")[2])
 
     @property
+    def use(self) -> Use:
+        """What it may use of the accelerators."""
+        return Use(
+            parse_choice(self.devices),
+            parse_budget(self.vram_budget) if self.vram_budget.strip() else None,
+            self.parts,
+            parse_simulated(self.simulate_gpus),
+        )
+
+    @property
     def load_bounds(self) -> LoadBounds:
         """How long an engine may load."""
         return LoadBounds(self.load_deadline, self.load_deadline_per_gib, self.load_longest)
+
+    @field_validator("devices")
+    @classmethod
+    def _devices(cls, value: str) -> str:
+        parse_choice(value)
+        return value
+
+    @field_validator("vram_budget")
+    @classmethod
+    def _budget(cls, value: str) -> str:
+        parse_budget(value)
+        return value
+
+    @field_validator("simulate_gpus")
+    @classmethod
+    def _simulated(cls, value: str) -> str:
+        parse_simulated(value)
+        return value
 
     @field_validator("labels", mode="before")
     @classmethod

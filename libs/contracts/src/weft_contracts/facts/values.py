@@ -21,6 +21,26 @@ class Device(Value, frozen=True):
     memory: int
     """All of it, in bytes."""
     uuid: str = ""
+    number: int | None = None
+    """How its vendor's own tools count it, from 0."""
+    driver: str | None = None
+    compute_capability: str | None = None
+    """As the vendor says it: `9.0`, `gfx942`."""
+    unified: bool = False
+    """Its memory is the machine's: what is claimed on it is claimed of the processor's too, and the reverse."""
+    budget: int | None = None
+    """Bytes that replicas may claim at most; None: no bound but the memory."""
+    simulated: bool = False
+    """It is made up for development: only the simulated engine takes it."""
+
+
+class UnsizedDevice(Value, frozen=True):
+    """An accelerator whose memory nothing tells: it is shown, and no replica is placed on it."""
+
+    vendor: Vendor
+    name: str
+    uuid: str = ""
+    driver: str | None = None
 
 
 class Hardware(Value, frozen=True):
@@ -32,6 +52,9 @@ class Hardware(Value, frozen=True):
     disk_free: int | None = None
     architecture: str = ""
     devices: tuple[Device, ...] = ()
+    unsized: tuple[UnsizedDevice, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What could not be found out, or is not as the worker's settings want it: sentences for people."""
 
 
 class Backend(Value, frozen=True):

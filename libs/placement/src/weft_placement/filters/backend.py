@@ -2,7 +2,7 @@
 
 from weft_placement.demand import Demand
 from weft_placement.fleet import Held, NodeView
-from weft_placement.room import vendors_for
+from weft_placement.room import takes, vendors_for
 
 
 def backend(node: NodeView, held: Held, demand: Demand) -> str | None:
@@ -13,6 +13,6 @@ def backend(node: NodeView, held: Held, demand: Demand) -> str | None:
     vendors = vendors_for(node, engine)
     if not vendors:
         return f"has no {engine} backend"
-    if not any(device.vendor in vendors for device in node.hardware.devices):
+    if not any(takes(device, engine, vendors) for device in node.hardware.devices):
         return f"has no device that its {engine} backend can use"
     return None

@@ -13,6 +13,7 @@ from weft_contracts.facts.node import Draining, NodeFact
 from weft_contracts.facts.values import Addresses, Backend, Caps, Hardware
 from weft_contracts.ids import NodeId
 
+from weft_placement.fleet.auto_labels import auto_labels
 from weft_placement.fleet.changed import changed
 
 Presence = Literal["pending", "joined", "healthy", "unhealthy", "offline"]
@@ -36,7 +37,7 @@ class NodeView:
     own_labels: Mapping[str, str]
     """What it says of itself."""
     labels: Mapping[str, str]
-    """Its own, and over them what an admin set or took away."""
+    """The automatic ones, over them its own, and over all what an admin set or took away."""
     set_labels: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
     own_caps: Caps = _SILENT
     """What its worker allows."""
@@ -98,10 +99,14 @@ class NodeView:
                 return self.presence
 
 
-def _merged(own: Mapping[str, str], set_labels: Mapping[str, str | None]) -> dict[str, str]:
-    merged = {key: value for key, value in own.items() if key not in set_labels}
-    merged.update({key: value for key, value in set_labels.items() if value is not None})
-    return merged
+def _relabelled(view: NodeView) -> NodeView:
+    labels: dict[str, str] = {**auto_labels(view.name, view.hardware, view.backends), **view.own_labels}
+    for key, value in view.set_labels.items():
+        if value is None:
+            labels.pop(key, None)
+        else:
+            labels[key] = value
+    return changed(view, labels=labels)
 
 
 def _over(own: Caps, set_caps: Caps) -> Caps:
@@ -120,28 +125,29 @@ def evolve_node(id: NodeId, view: NodeView | None, fact: NodeFact) -> NodeView |
     Here and in the other folds facts are told apart by `type`: asking pydantic for a class costs ten times as much.
     """
     if fact.type == "joined":
-        return NodeView(
+        view = NodeView(
             id=id,
             name=fact.name,
             public_key=fact.public_key,
             addresses=fact.addresses,
             own_labels=fact.labels,
-            labels=fact.labels,
+            labels={},
             own_caps=fact.caps,
             caps=fact.caps,
         )
+        return _relabelled(view)
     if view is None:
         return None
     match fact.type:
         case "rejoined":
-            return changed(
+            rejoined = changed(
                 view,
                 addresses=fact.addresses,
                 own_labels=fact.labels,
-                labels=_merged(fact.labels, view.set_labels),
                 own_caps=fact.caps,
                 caps=_over(fact.caps, view.set_caps),
             )
+            return _relabelled(rejoined)
         case "approved":
             presence = "joined" if view.presence == "pending" else view.presence
             return changed(view, approved=True, presence=presence, rejected=None)
@@ -151,7 +157,7 @@ def evolve_node(id: NodeId, view: NodeView | None, fact: NodeFact) -> NodeView |
             set_labels = {**view.set_labels, **fact.labels}
             for forgotten in fact.forgotten:
                 set_labels.pop(forgotten, None)
-            return changed(view, set_labels=set_labels, labels=_merged(view.own_labels, set_labels))
+            return _relabelled(changed(view, set_labels=set_labels))
         case "capped":
             return changed(view, set_caps=fact.caps, caps=_over(view.own_caps, fact.caps))
         case "healthy":
@@ -183,7 +189,7 @@ def evolve_machine(view: NodeView, fact: MachineFact) -> NodeView:
     match fact.type:
         case "reported":
             devices = {device.index for device in fact.hardware.devices}
-            return changed(
+            reported = changed(
                 view,
                 hardware=fact.hardware,
                 backends=fact.backends,
@@ -191,6 +197,7 @@ def evolve_machine(view: NodeView, fact: MachineFact) -> NodeView:
                 agent_version=fact.agent_version,
                 pressure={index: used for index, used in view.pressure.items() if index in devices},
             )
+            return _relabelled(reported)
         case "file_found" | "file_missing":
             return changed(view, files={**view.files, fact.source: fact})
         case "pressure_changed":

@@ -1,5 +1,6 @@
 """What others than our replicas use of a device's memory: told when it has moved and stayed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 TELLING_SHARE = 0.02
@@ -37,3 +38,18 @@ def looked(pressure: Pressure, others: int, now: float) -> Pressure:
     if now < pressure.moved_at + STAYS_S:
         return pressure
     return replace(pressure, settled=others, moved_at=None)
+
+
+def others_on(total: int, free: int, ours: Mapping[int, int | None], *, claimed: bool) -> int | None:
+    """Bytes of an accelerator's memory that others than our hosts hold; None where it can't be told.
+
+    Args:
+        total: of the device.
+        free: of the device, as its driver says: what the driver keeps for itself is others'.
+        ours: what each of our processes holds there; None where the driver doesn't say.
+        claimed: whether a host that lives has a claim there. If then none of our processes is listed, it has
+            taken nothing yet, or the driver counts processes in another namespace than ours.
+    """
+    if any(held is None for held in ours.values()) or (claimed and not ours):
+        return None
+    return max(total - free - sum(held for held in ours.values() if held is not None), 0)

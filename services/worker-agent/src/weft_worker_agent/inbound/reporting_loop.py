@@ -22,7 +22,8 @@ from weft_runtime.logs import get_logger
 from weft_worker_agent.domain.own_part import Question
 from weft_worker_agent.domain.pressure import tells
 from weft_worker_agent.domain.reports import missing_reports
-from weft_worker_agent.inbound.pressure_loop import PROCESSOR, PressureWatch
+from weft_worker_agent.inbound.machine_loop import MachineWatch
+from weft_worker_agent.inbound.pressure_loop import PressureWatch
 from weft_worker_agent.inbound.steering_loop import Steering
 from weft_worker_agent.inbound.wake import Wake
 from weft_worker_agent.outbound.hosts import Hosts
@@ -48,7 +49,7 @@ class Reporting:
         own: OwnLog,
         hosts: Hosts,
         steering: Steering,
-        report: Reported,
+        machine: MachineWatch,
         pressure: PressureWatch | None,
     ) -> None:
         self._node = node
@@ -56,7 +57,7 @@ class Reporting:
         self._own = own
         self._hosts = hosts
         self._steering = steering
-        self._report = report
+        self._machine = machine
         self._pressure = pressure
         self._appending = asyncio.Lock()
         self.wake = Wake()
@@ -96,12 +97,17 @@ class Reporting:
 
     def _about_the_machine(self) -> Reported | PressureChanged | None:
         part = self._own.part
-        if differs(self._report, part.reported):
-            return self._report
-        if self._pressure is None or (settled := self._pressure.now.settled) is None:
+        report = self._machine.report(part.reported)
+        if report is not None and differs(report, part.reported):
+            return report
+        if self._pressure is None or part.reported is None:
             return None
-        told, total = part.pressure.get(PROCESSOR, 0), self._pressure.now.total
-        return PressureChanged(device=PROCESSOR, bytes=settled) if tells(settled, told, total) else None
+        known = {device.index for device in part.reported.hardware.devices}
+        for device, pressure in self._pressure.now.items():
+            told = part.pressure.get(device, 0)
+            if device in known and pressure.settled is not None and tells(pressure.settled, told, pressure.total):
+                return PressureChanged(device=device, bytes=pressure.settled)
+        return None
 
     def _guarded(self, aggregate: Aggregate, fact: Fact, cause: Cause) -> Commit:
         return Commit(aggregate, (fact,), self._own.guard(aggregate), cause)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from weft_contracts.commit import Recorded
-from weft_contracts.facts.machine import Reported
 from weft_contracts.permissions import worker
 from weft_eventlog import WorkerLog
 from weft_runtime import traces
@@ -15,6 +14,7 @@ from weft_runtime.connection import connect
 from weft_runtime.health import Health
 from weft_runtime.logs import get_logger
 
+from weft_worker_agent.inbound.machine_loop import MachineWatch
 from weft_worker_agent.inbound.pressure_loop import PressureWatch
 from weft_worker_agent.inbound.reporting_loop import Reporting
 from weft_worker_agent.inbound.steering_loop import Steering
@@ -40,7 +40,7 @@ class Sessions:
         own: OwnLog,
         hosts: Hosts,
         steering: Steering,
-        report: Reported,
+        machine: MachineWatch,
         pressure: PressureWatch | None,
         health: Health,
         shown: Callable[[Credential], None],
@@ -51,7 +51,7 @@ class Sessions:
         self._own = own
         self._hosts = hosts
         self._steering = steering
-        self._report = report
+        self._machine = machine
         self._pressure = pressure
         self._health = health
         self._shown = shown
@@ -96,7 +96,7 @@ class Sessions:
         log = WorkerLog(client, self._identity.node, traces.appending if traces.on() else None)
         log.position = self._own.position
         node = self._identity.node
-        reporting = Reporting(node, log, self._own, self._hosts, self._steering, self._report, self._pressure)
+        reporting = Reporting(node, log, self._own, self._hosts, self._steering, self._machine, self._pressure)
         self.reporting = reporting
         self._steering.on_turn = reporting.wake.ring
 

@@ -5,11 +5,12 @@ import importlib.metadata
 import importlib.util
 import os
 import platform
+from collections.abc import Collection
 from pathlib import Path
 
 import psutil
 from weft_contracts.facts.machine import Reported
-from weft_contracts.facts.values import Backend, Device, Hardware
+from weft_contracts.facts.values import Backend, Device, Hardware, Vendor
 
 from weft_worker_agent.outbound.sources import BUILTINS
 
@@ -18,16 +19,17 @@ _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _CPU_INFO = Path("/proc/cpuinfo")
 
 
-def report(models: Path, parts: int) -> Reported:
-    """All that the agent says of its machine at its start; takes some milliseconds.
+def report(models: Path, parts: int, simulated: Collection[Vendor] = ()) -> Reported:
+    """What the agent says of its machine, without its accelerators; takes some milliseconds.
 
     Args:
         models: the folder whose disk's free space counts.
         parts: workers that share this machine: each reports its part of processors and memory.
+        simulated: vendors of the accelerators that are made up here.
     """
     return Reported(
         hardware=hardware(models, parts),
-        backends=backends(),
+        backends=backends(simulated),
         builtins=builtins(),
         agent_version=AGENT_VERSION,
     )
@@ -45,9 +47,13 @@ def hardware(models: Path, parts: int) -> Hardware:
     )
 
 
-def backends() -> tuple[Backend, ...]:
-    """The engines that can be started here. None is imported: that would cost their memory here."""
-    found = [Backend(engine="simulated", version=AGENT_VERSION, vendors=("cpu",))]
+def backends(simulated: Collection[Vendor] = ()) -> tuple[Backend, ...]:
+    """The engines that can be started here. None is imported: that would cost their memory here.
+
+    Where accelerators are made up, the simulated engine runs on those and not on the processor.
+    """
+    vendors: tuple[Vendor, ...] = tuple(sorted(set(simulated))) or ("cpu",)
+    found = [Backend(engine="simulated", version=AGENT_VERSION, vendors=vendors)]
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         version = importlib.metadata.version("xllamacpp")
         found.insert(0, Backend(engine="llama.cpp", version=version, vendors=("cpu",)))
