@@ -14,7 +14,7 @@ from weft_cli import where
 from weft_cli.app import app
 from weft_cli.client import Gateway, Refused, Unreachable
 from weft_cli.commands import models
-from weft_cli.commands.worker import settings
+from weft_cli.commands.worker import Devices, settings
 from weft_cli.embedded import run_file
 from weft_cli.embedded.state import State
 from weft_cli.failure import Exit, Failure
@@ -168,6 +168,16 @@ def test_a_workers_settings_are_read_from_the_command_line() -> None:
     assert ("10.0.0.2", "10.0.0.2") == (found["WEFT_ADVERTISE_HOST"], found["WEFT_HTTP_HOST"])
     with pytest.raises(Failure, match="want KEY=VALUE"):
         settings("http://10.0.0.1:8080", "t", labels=("zone",))
+
+
+def test_what_a_worker_may_use_of_its_accelerators_is_read_from_the_command_line() -> None:
+    said = settings("http://10.0.0.1:8080/", "t", devices=Devices("!nvidia:0", "80%", "2x80GB:nvidia"))
+    unsaid = settings("http://10.0.0.1:8080/", "t", devices=Devices())
+
+    assert ("!nvidia:0", "80%") == (said["WEFT_DEVICES"], said["WEFT_VRAM_BUDGET"])
+    assert {"WEFT_DEVICES", "WEFT_VRAM_BUDGET", "WEFT_SIMULATE_GPUS"} == said.keys() - unsaid.keys()
+    with pytest.raises(Failure, match=r"--vram-budget: '12' is no VRAM budget: want"):
+        settings("http://10.0.0.1:8080", "t", devices=Devices(budget="12"))
 
 
 def test_chat_streams_an_answer_and_a_break_is_an_error(fake: Fake, weft: Weft) -> None:

@@ -51,6 +51,22 @@ def test_each_trouble_of_the_mesh_has_its_remedy(part: str, value: Any, verdict:
     assert do in remedy
 
 
+def test_accelerators_are_told_and_what_is_not_known_of_them_is_a_warning() -> None:
+    card = {"vendor": "nvidia", "name": "H100", "memory": 80 << 30, "budget": 60 << 30}
+    hardware = {
+        "devices": [{"vendor": "cpu", "name": "Xeon", "memory": 1 << 40}, card, card],
+        "unsized": [{"vendor": "intel", "name": "UHD"}],
+        "notes": ["AMD's driver is there and its devices are not known"],
+    }
+    node = {"id": "n-1", "name": "a", "state": "healthy", "hardware": hardware}
+
+    healthy, devices, unknown = [each for each in mesh.examine({**WELL, "nodes": [node]}) if each.area == "node"]
+
+    assert ("ok", "note", "warning") == (healthy.verdict, devices.verdict, unknown.verdict)
+    assert "2 × H100 (80.0 GiB, 60.0 GiB to use), UHD (memory not known: not used)" == devices.says
+    assert "AMD" in unknown.says
+
+
 def test_clocks_that_disagree_are_told_by_how_much() -> None:
     assert None is mesh.clock("a", None)
     said = [mesh.clock("a", skew) for skew in (1.0, -30.0, 4000.0)]

@@ -1,6 +1,7 @@
 """What the vendors' tools say is read rightly. The samples are written after the forms that their makers document."""
 
 from pathlib import Path
+from typing import Any
 
 from weft_worker_agent.domain.accelerators import Accelerator
 from weft_worker_agent.outbound.accelerators import amd, apple, intel, said, vulkan
@@ -135,7 +136,8 @@ def test_a_driver_shows_itself_by_its_device_files(tmp_path: Path) -> None:
 
 
 def test_what_makes_no_sense_is_nothing_and_no_error() -> None:
-    for nonsense in (None, [], {}, "text", [1], {"gpu_data": 3}, {"card0": None}, {"device_list": [{}]}):
+    several: list[Any] = [None, [], {}, "text", [1], {"gpu_data": 3}, {"card0": None}, {"device_list": [{}]}]
+    for nonsense in several:
         assert () == amd.from_amd_smi(nonsense, nonsense)
         assert [] == intel.devices_in(nonsense)
         assert () == apple.from_profile(nonsense)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from weft_cli import accelerators
 from weft_cli.client import Gateway, segment
 from weft_cli.failure import Failure
 
@@ -43,6 +44,7 @@ class NodeRow:
     cpus: float | None
     memory: int | None
     devices: str
+    """Its accelerators, or its processor where it has none."""
     engines: str
 
 
@@ -157,7 +159,6 @@ def _model(each: Mapping[str, Any]) -> ModelRow:
 def node_row(each: Mapping[str, Any]) -> NodeRow:
     """A node as the API shows it."""
     hardware = cast("Mapping[str, Any]", each["hardware"] or {})
-    devices = cast("list[Mapping[str, Any]]", hardware.get("devices") or [])
     engines = cast("list[Mapping[str, Any]]", each["backends"])
     return NodeRow(
         name=each["name"],
@@ -165,7 +166,7 @@ def node_row(each: Mapping[str, Any]) -> NodeRow:
         state=each["state"],
         cpus=hardware.get("cpus"),
         memory=hardware.get("memory"),
-        devices=", ".join(str(device["name"]) for device in devices),
+        devices=accelerators.in_words(hardware) or accelerators.processor(hardware),
         engines=", ".join(str(engine["engine"]) for engine in engines),
     )
 

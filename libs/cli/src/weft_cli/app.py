@@ -9,6 +9,7 @@ from weft_cli import outlet
 from weft_cli.admin_app import brake, nodes, tokens
 from weft_cli.failure import Exit, Failure
 from weft_cli.options import (
+    DevicesOption,
     EngineOption,
     JsonOption,
     LogArgument,
@@ -17,8 +18,10 @@ from weft_cli.options import (
     PartArgument,
     ReplicaArgument,
     ShellArgument,
+    SimulateGpusOption,
     StateOption,
     UrlOption,
+    VramBudgetOption,
 )
 
 app = typer.Typer(
@@ -258,11 +261,16 @@ def worker(
         int | None, typer.Option("--max-replicas-per-model", min=0, help="Of one model at most (default: no cap).")
     ] = None,
     folder: Annotated[Path | None, typer.Option("--state", metavar="DIR", help="What the worker keeps.")] = None,
+    devices: DevicesOption = None,
+    vram_budget: VramBudgetOption = None,
+    simulate_gpus: SimulateGpusOption = None,
 ) -> None:
     """Let this machine work for a mesh."""
     from weft_cli.commands import worker as command
 
-    command.run(join, token, name=name, labels=tuple(label or ()), host=host, folder=folder, max_replicas=max_replicas)
+    used, most = command.Devices(devices, vram_budget, simulate_gpus), max_replicas
+    labels = tuple(label or ())
+    command.run(join, token, name=name, labels=labels, host=host, folder=folder, max_replicas=most, devices=used)
 
 
 @app.command("test")

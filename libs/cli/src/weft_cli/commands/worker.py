@@ -4,7 +4,10 @@ import os
 import re
 import socket
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+
+from weft_contracts.budget import parse_budget
 
 from weft_cli.client import Gateway
 from weft_cli.embedded import prerequisites
@@ -12,6 +15,25 @@ from weft_cli.embedded.state import default_folder
 from weft_cli.failure import Exit, Failure
 
 MODULE = "weft_worker_agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Devices:
+    """What is said of the accelerators on the command line; what isn't is left to the environment."""
+
+    use: str | None = None
+    budget: str | None = None
+    simulate: str | None = None
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """As environment variables. Raises Failure for a budget that can't be meant."""
+        try:
+            parse_budget(self.budget or "")
+        except ValueError as error:
+            raise Failure(f"--vram-budget: {error}", Exit.USAGE) from None
+        given = {"WEFT_DEVICES": self.use, "WEFT_VRAM_BUDGET": self.budget, "WEFT_SIMULATE_GPUS": self.simulate}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 def run(
@@ -23,12 +45,15 @@ def run(
     host: str | None,
     folder: Path | None,
     max_replicas: int | None = None,
+    devices: Devices | None = None,
 ) -> None:
     """Replace this process by the worker's keeper."""
     if not token:
         raise Failure("a worker needs a registration token: --token, or WEFT_JOIN_TOKEN in its environment", Exit.USAGE)
     prerequisites.check()
-    own = settings(join, token, name=name, labels=labels, host=host, folder=folder, max_replicas=max_replicas)
+    own = settings(
+        join, token, name=name, labels=labels, host=host, folder=folder, max_replicas=max_replicas, devices=devices
+    )
     os.execve(sys.executable, [sys.executable, "-m", MODULE], {**os.environ, **own})
 
 
@@ -41,6 +66,7 @@ def settings(
     host: str | None = None,
     folder: Path | None = None,
     max_replicas: int | None = None,
+    devices: Devices | None = None,
 ) -> dict[str, str]:
     """The worker's settings as environment variables. Raises Failure for what can't be meant."""
     pairs = [each.partition("=") for each in labels]
@@ -57,6 +83,8 @@ def settings(
         found["WEFT_LABELS"] = ",".join(f"{key}={value}" for key, _, value in pairs)
     if max_replicas is not None:
         found["WEFT_MAX_REPLICAS_PER_MODEL"] = str(max_replicas)
+    if devices is not None:
+        found |= devices.settings
     if host:
         # Where it is reached is where it listens; on a machine behind another's address, WEFT_HTTP_HOST says where.
         found["WEFT_ADVERTISE_HOST"] = host

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from weft_cli import accelerators
 from weft_cli.doctor.finding import Finding, note, ok, problem, warning
 
 SKEW_S = 5.0
@@ -67,7 +68,16 @@ def _nodes(nodes: Sequence[Body]) -> list[Finding]:
         return [
             problem("node", "nodes", "there is none: nothing can run", "let a machine join: weft worker --join URL")
         ]
-    return [_node(each) for each in nodes]
+    return [found for each in nodes for found in (_node(each), *_devices(each))]
+
+
+def _devices(node: Body) -> list[Finding]:
+    """Its accelerators, and what could not be found out of them."""
+    name, hardware = f"devices of {node.get('name')}", _body(node.get("hardware"))
+    do = f"put that right there, then start its worker again: weft logs {node.get('name')}"
+    found = [warning("node", name, each, do) for each in accelerators.notes(hardware)]
+    words = accelerators.in_words(hardware)
+    return [note("node", name, words), *found] if words else found
 
 
 def _node(node: Body) -> Finding:

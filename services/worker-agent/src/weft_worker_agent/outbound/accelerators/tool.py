@@ -67,6 +67,8 @@ async def end(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_GIVEN_UP_S):
-                await process.wait()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_GIVEN_UP_S):
+            while process.stdout is not None and await process.stdout.read(1 << 16):
+                pass  # what is still in the pipe keeps it open
+            await process.wait()
