@@ -80,9 +80,9 @@ def test_a_setting_that_names_no_accelerator_is_said() -> None:
 
 
 def test_made_up_accelerators_stand_instead_of_those_that_there_are() -> None:
-    hardware = after(of(nvidia(0)), simulated=parse_simulated("2x24GB:amd"))
+    hardware = after(of(nvidia(0)), simulated=parse_simulated("2x24GB:amd"), parts=4)
 
-    assert [("amd", True), ("amd", True)] == [(one.vendor, one.simulated) for one in hardware.devices[1:]]
+    assert 2 * [("amd", 24 * GB, True)] == [(one.vendor, one.memory, one.simulated) for one in hardware.devices[1:]]
 
 
 def test_a_device_keeps_its_index_when_another_is_gone() -> None:
@@ -104,6 +104,8 @@ def test_a_silent_driver_takes_no_device_away() -> None:
     assert ["GPU-0", "GPU-1", ""] == [device.uuid for device in hardware.devices[1:]]
     assert [1, 2, 3] == [device.index for device in hardware.devices[1:]]
     assert 1 == len(after(silent, None).devices[1:])
+    allowed = after(silent, before, choice=parse_choice("!nvidia:0"), budget=VramBudget(share=0.5)).devices
+    assert [("GPU-1", 40 * GB)] == [(device.uuid, device.budget) for device in allowed if device.vendor == "nvidia"]
 
 
 def test_vulkan_is_believed_only_where_no_tool_of_the_vendors_own_speaks() -> None:

@@ -202,6 +202,9 @@ async def worker(
         "WEFT_SHARE": "1/2",
         "WEFT_LABELS": "zone=a",
         "WEFT_STOP_TIMEOUT": "5",
+        "WEFT_SIMULATE_GPUS": "2x80GB:nvidia",
+        "WEFT_DEVICES": "!nvidia:0",
+        "WEFT_VRAM_BUDGET": "80%",
     }
     worker = Worker(state, env, await mesh_server.root())
     await apply_durable(worker.root, worker_durable(worker.node))
@@ -220,8 +223,10 @@ async def test_a_worker_joins_reports_and_lives_through_a_replica(
 
     assert ("one", {"zone": "a"}) == (gateway.registered[0]["name"], gateway.registered[0]["labels"])
     assert 1 == len(gateway.registered)
-    reported = _all([f for c in await worker.commits() for f in c.facts], machine.Reported)
-    assert "cpu" == reported[0].hardware.devices[0].vendor
+    reported = _all(await worker.until(lambda facts: _all(facts, machine.Reported)), machine.Reported)
+    processor, accelerator = reported[0].hardware.devices
+    assert "cpu" == processor.vendor
+    assert ("SIM-nvidia-1", 80 * 10**9, 64 * 10**9) == (accelerator.uuid, accelerator.memory, accelerator.budget)
     assert psutil.virtual_memory().total // 2 >= reported[0].hardware.memory
     chain = [c for c in await worker.commits() if c.aggregate.kind == "run"]
     assert ["loading", "ready"] == [c.facts[0].type for c in chain]

@@ -1,10 +1,10 @@
 """From what the tools found to what the node reports: which devices, under which index."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from weft_contracts.facts.machine import Reported
-from weft_contracts.facts.values import Device, Hardware, UnsizedDevice, VramBudget
+from weft_contracts.facts.values import Device, Hardware, UnsizedDevice, Vendor, VramBudget
 
 from weft_worker_agent.domain.accelerators import Accelerator, Findings
 from weft_worker_agent.domain.device_choice import DeviceChoice
@@ -17,9 +17,9 @@ class Use:
     choice: DeviceChoice = field(default_factory=DeviceChoice)
     budget: VramBudget | None = None
     parts: int = 1
-    """Workers that share the machine: each has its part of every device's memory."""
+    """Workers that share the machine: each has its part of every accelerator's memory."""
     simulated: tuple[Accelerator, ...] = ()
-    """Made up, instead of those that there are."""
+    """Made up, instead of those that there are; nobody shares them."""
 
 
 def told(base: Reported, findings: Findings, use: Use, before: Reported | None) -> Reported:
@@ -29,15 +29,16 @@ def told(base: Reported, findings: Findings, use: Use, before: Reported | None) 
     from there, because claims name it; and of a vendor whose tool is silent, all that was told stands.
     """
     earlier = before.hardware if before is not None else None
+    parts = use.parts
     if use.simulated:
-        findings = Findings(use.simulated)
+        findings, parts = Findings(use.simulated), 1
     used = use.choice.of(findings.accelerators)
     memory = base.hardware.memory
     budget = use.budget
     devices: list[Device] = []
     unsized: list[UnsizedDevice] = []
     for one in used:
-        size = memory if one.unified else one.memory // use.parts if one.memory else None
+        size = memory if one.unified else one.memory // parts if one.memory else None
         if size is None:
             unsized.append(UnsizedDevice(vendor=one.vendor, name=one.name, uuid=one.uuid, driver=one.driver))
             continue
@@ -56,7 +57,7 @@ def told(base: Reported, findings: Findings, use: Use, before: Reported | None) 
         )
         devices.append(device)
     if earlier is not None:
-        devices.extend(each for each in earlier.devices if each.vendor in findings.silent and not each.simulated)
+        devices.extend(_carried(earlier, findings.silent, use))
         unsized.extend(each for each in earlier.unsized if each.vendor in findings.silent)
     idle = () if findings.silent else use.choice.idle(findings.accelerators)
     notes = (*findings.notes, *(f"WEFT_DEVICES names {text}, and there is no such accelerator" for text in idle))
@@ -66,6 +67,16 @@ def told(base: Reported, findings: Findings, use: Use, before: Reported | None) 
         update={"devices": (*processor, *numbered), "unsized": tuple(unsized), "notes": notes}
     )
     return base.model_copy(update={"hardware": hardware})
+
+
+def _carried(earlier: Hardware, silent: Collection[Vendor], use: Use) -> Iterator[Device]:
+    """What was told of vendors whose tools are silent now, as far as the settings still allow it."""
+    for device in earlier.devices:
+        if device.vendor in silent and not device.simulated:
+            one = Accelerator(device.vendor, device.number or 0, device.name, device.memory, device.uuid)
+            if use.choice.of((one,)):
+                budget = use.budget.of(device.memory) if use.budget is not None else None
+                yield device.model_copy(update={"budget": budget})
 
 
 def indexed(devices: Iterable[Device], before: Iterable[Device]) -> tuple[Device, ...]:
