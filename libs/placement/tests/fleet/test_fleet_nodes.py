@@ -22,6 +22,7 @@ from weft_contracts.facts.node import (
 from weft_contracts.facts.values import Addresses, ModelSpec, SimulatedSource, Weights
 from weft_contracts.ids import InspectionId, ModelId, NodeId, TokenId
 from weft_contracts.subjects import machine, model, node
+from weft_placement.fleet.auto_labels import auto_labels
 from weft_placement.imagined import ImaginedLog
 
 A = NodeId("n-a")
@@ -85,8 +86,10 @@ def test_a_label_is_what_an_admin_said_last_and_else_what_the_node_said_last(fac
         else:
             said = {key: value for key, value in (said | fact.labels).items() if key not in fact.forgotten}
     # then
-    expected = {key: value for key, value in (own | said).items() if value is not None}
-    assert expected == log.fleet.nodes[id].labels
+    view = log.fleet.nodes[id]
+    automatic = auto_labels(view.name, view.hardware, view.backends)
+    expected = {key: value for key, value in (automatic | own | said).items() if value is not None}
+    assert expected == view.labels
 
 
 def test_a_rejected_node_stays_so_until_an_admin_approves_it():

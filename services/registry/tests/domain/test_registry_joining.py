@@ -162,7 +162,7 @@ def test_the_same_key_again_is_the_same_node_with_what_it_says_now(story: Story)
     # then
     assert Fulfilled(result={"node": node(1)}) == outcome
     assert [Joined, Rejoined] == [type(fact) for fact in story.log.facts(subjects.node(node(1)))]
-    assert (there, {"disk": "fast"}) == (story.view(1).addresses, story.view(1).labels)
+    assert (there, {"disk": "fast"}) == (story.view(1).addresses, story.view(1).own_labels)
     # and it is still pending
     assert ("pending", False) == (story.view(1).presence, story.view(1).approved)
 
