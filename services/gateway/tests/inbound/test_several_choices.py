@@ -81,13 +81,13 @@ async def test_one_refused_choice_refuses_all_and_a_client_that_leaves_ends_all(
 
 
 async def test_choices_that_find_no_room_wait_for_one_another_beyond_the_wait_for_strangers(fronts: Fronts) -> None:
-    front = await fronts.open(Limits(loading_wait=5, busy_wait=0.05, resume_wait=5), concurrency=1)
+    front = await fronts.open(Limits(loading_wait=5, busy_wait=0.5, resume_wait=5), concurrency=1)
     replica = await front.a_replica()
     wire = await fronts.connect(front)
     wire.post(CHAT | {"n": 3})
     for _ in range(3):
         await replica.engine.has(1)
-        await asyncio.sleep(0.15)
+        await asyncio.sleep(0.7)
         replica.engine.step("x")
         replica.engine.finish_all()
     assert 3 == len((await wire.answer()).json()["choices"])

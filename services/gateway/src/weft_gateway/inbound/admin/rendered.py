@@ -137,14 +137,15 @@ class Rendered:
     def _follow_nodes(self) -> bool:
         """Whether a node bears another name than before, which its replicas' pieces tell."""
         known, renamed = self._nodes, False
-        nodes = {id: view for id, view in self._directory.fleet.nodes.items() if not view.removed}
-        for id, view in nodes.items():
+        self._nodes = {}
+        for id, view in self._directory.fleet.nodes.items():
+            if view.removed:
+                continue
             old = known.get(id)
             if old is None or old.view is not view:
                 renamed = renamed or old is None or old.view.name != view.name
-                known[id] = _Node(view)
-        for id in known.keys() - nodes.keys():
-            del known[id]
+                old = _Node(view)
+            self._nodes[id] = old
         return renamed
 
     def _forget_replicas(self) -> set[ModelId]:

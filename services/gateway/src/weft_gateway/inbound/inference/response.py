@@ -38,8 +38,11 @@ class Response:
             self._sink.start_stream(running.headers(), data)
 
     def complete(self, running: "Running", finish: FinishReason) -> None:
-        """A choice has come to its end."""
+        """A choice has come to its end. Those that waited for it wait for strangers from now on."""
         self._left -= 1
+        if self._left:
+            for other in self.choices:
+                other.busy_since = 0.0
         if self._streams:
             data = running.choice.closing(finish)
             if self._left:
