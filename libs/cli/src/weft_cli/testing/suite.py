@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PYTEST_NO_TESTS = 5
+_SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile")
+"""Two files at a time: tests wait for servers more than they compute. Those of one file share what they started."""
 _IMPORT_RULES = "from importlinter.cli import lint_imports_command as main; main(['--no-logo'])"
 """import-linter can't be run as a module."""
 
@@ -37,7 +39,8 @@ def style_and_types() -> list[Check]:
 def pytest(paths: Sequence[str], *, slow: bool) -> Check:
     """pytest over the tree, without the slow tests or with them alone."""
     marks = "slow" if slow else "not slow"
-    return Check("slow tests" if slow else "tests", (sys.executable, "-m", "pytest", "-q", "-m", marks, *paths), slow)
+    argv = (sys.executable, "-m", "pytest", "-q", *_SIDE_BY_SIDE, "-m", marks, *paths)
+    return Check("slow tests" if slow else "tests", argv, slow)
 
 
 def run(checks: Sequence[Check], root: Path) -> list[str]:
