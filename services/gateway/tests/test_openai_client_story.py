@@ -74,7 +74,11 @@ async def speaks_to(client: openai.AsyncOpenAI, world: World, replica: str) -> N
     assert "my-own-id.1" == answer.headers["x-request-id"]
     assert replica == answer.headers["x-weft-replica"]
     assert answer.headers["x-weft-run-event"]
-    assert "my-own-id.1" in world.gateway_log()
+
+    async def logged() -> bool:
+        return "my-own-id.1" in world.gateway_log()
+
+    await world.until(logged)
 
 
 async def test_an_unknown_model_is_a_404_that_lists_what_exists(world: World) -> None:

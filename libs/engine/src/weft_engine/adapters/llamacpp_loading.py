@@ -1,6 +1,7 @@
 """Loads a GGUF file into llama.cpp, or says in one sentence why not."""
 
 import re
+import time
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -13,6 +14,8 @@ from weft_engine.launch import Launch
 from weft_engine.overheard import Overheard
 from weft_engine.warm_file import warm_file
 
+LAST_WORDS_S: Final = 0.3
+"""llama.cpp's log has a thread of its own: what went wrong may be written after it was raised."""
 WORDS_OF_MODEL: Final = re.compile(r"error loading model: (.+)")
 WORDS_OF_ERROR: Final = re.compile(r"^[\d.]+ E (.+)")
 WORDS_OF_MEMORY: Final = re.compile(r"alloc|out of memory", re.IGNORECASE)
@@ -41,6 +44,7 @@ def load_server(launch: Launch) -> Loaded:
             raise LoadFailed(f"llama.cpp is not installed in this environment: {error}", permanent=True) from None
         except Exception as error:
             sentence = str(error)
+            time.sleep(LAST_WORDS_S)
     raise explained(launch, sentence, overheard.lines)
 
 
