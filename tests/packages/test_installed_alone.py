@@ -48,11 +48,11 @@ def alone(wanted: str, *without: set[str]) -> Alone:
 
 
 SERVICES = [
-    alone("weft-gateway", NODE, {"blake3", "httpx"}),
+    alone("weft-gateway", NODE, {"httpx"}),
     alone("weft-metadata-cache", TABLES, DOOR, NODE, {"weft-servers", "weft-dataplane"}),
-    alone("weft-reconciler", TABLES, DOOR, NODE, {"blake3", "httpx", "weft-servers", "weft-dataplane"}),
-    alone("weft-registry", TABLES, DOOR, NODE, {"blake3", "httpx", "weft-dataplane"}),
-    alone("weft-scheduler", TABLES, DOOR, NODE, {"blake3", "httpx", "weft-servers", "weft-dataplane"}),
+    alone("weft-reconciler", TABLES, DOOR, NODE, {"httpx", "weft-servers", "weft-dataplane"}),
+    alone("weft-registry", TABLES, DOOR, NODE, {"httpx", "weft-dataplane"}),
+    alone("weft-scheduler", TABLES, DOOR, NODE, {"httpx", "weft-servers", "weft-dataplane"}),
     alone("weft-worker-agent", TABLES, DOOR, {"weft-readmodel", "weft-servers", "xllamacpp"}),
 ]
 ENGINE = alone("weft-engine[llamacpp]", TABLES, DOOR, CONTROL, {"opentelemetry-sdk", "psutil", "weft-servers"})
