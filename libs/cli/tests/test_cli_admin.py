@@ -1,9 +1,6 @@
 """`weft nodes`, `weft tokens` and `weft brake`: what each asks of the gateway, and what it says."""
 
-import http.server
-import json
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,50 +9,13 @@ from weft_cli.app import app
 from weft_cli.commands.tokens import span
 from weft_cli.failure import Exit, Failure
 
-
-class Fake:
-    """A gateway that remembers what it was asked, and answers all with what it is told."""
-
-    def __init__(self) -> None:
-        self.says: dict[str, Any] = {}
-        self.asked: list[tuple[str, str, Any]] = []
-        fake = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def _answer(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                fake.asked.append((self.command, self.path, json.loads(body) if body else None))
-                content = json.dumps(fake.says).encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer
-
-            def log_message(self, format: str, *args: Any) -> None:
-                """Say nothing."""
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-
-
-@pytest.fixture
-def fake() -> Iterator[Fake]:
-    fake = Fake()
-    thread = threading.Thread(target=fake.server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    yield fake
-    fake.server.shutdown()
-    thread.join()
-    fake.server.server_close()
-
+from .fake_gateway import FakeGateway
 
 Weft = Callable[[str], Any]
 
 
 @pytest.fixture
-def weft(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> Weft:
+def weft(fake: FakeGateway, monkeypatch: pytest.MonkeyPatch) -> Weft:
     """Runs a command line against the fake gateway."""
     monkeypatch.setenv("WEFT_URL", fake.url)
     return lambda line: CliRunner().invoke(app, line.split())
@@ -88,31 +48,31 @@ CAPS = {"caps": {"replicas_per_model": 2, "vram_budget": None}}
     ],
 )
 def test_each_command_asks_the_gateway_once_and_says_what_came_of_it(
-    fake: Fake, weft: Weft, line: str, says: Any, method: str, path: str, body: Any, words: str
+    fake: FakeGateway, weft: Weft, line: str, says: Any, method: str, path: str, body: Any, words: str
 ) -> None:
-    fake.says = says
+    fake.otherwise = (200, says)
     done = weft(line)
     assert (0, [(method, path, body)]) == (done.exit_code, fake.asked), done.output
     assert words in done.stdout
 
 
-def test_a_tokens_secret_is_printed_with_the_line_for_the_new_machine(fake: Fake, weft: Weft) -> None:
-    fake.says = {"token": "t-1", "secret": "s3cret"}
+def test_a_tokens_secret_is_printed_with_the_line_for_the_new_machine(fake: FakeGateway, weft: Weft) -> None:
+    fake.otherwise = (200, {"token": "t-1", "secret": "s3cret"})
     done = weft("tokens create --name rack --expires 7d --auto-approve")
     wanted = {"name": "rack", "expires_in_s": 604_800, "auto_approve": True}
     assert [("POST", "/api/tokens", wanted)] == fake.asked
     assert f"weft worker --join {fake.url} --token s3cret" in done.stdout
 
 
-def test_tokens_are_listed_with_what_is_left_of_them(fake: Fake, weft: Weft) -> None:
+def test_tokens_are_listed_with_what_is_left_of_them(fake: FakeGateway, weft: Weft) -> None:
     token = {"id": "t-1", "name": "rack", "state": "live", "auto_approve": True, "expires_at": None}
-    fake.says = {"items": [token], "next": None}
+    fake.otherwise = (200, {"items": [token], "next": None})
     done = weft("tokens")
     assert ["t-1", "rack", "live", "yes", "never"] == done.stdout.splitlines()[-1].split()
 
 
-def test_nodes_are_found_by_state_name_and_labels(fake: Fake, weft: Weft) -> None:
-    fake.says = {"items": [], "next": None}
+def test_nodes_are_found_by_state_name_and_labels(fake: FakeGateway, weft: Weft) -> None:
+    fake.otherwise = (200, {"items": [], "next": None})
     assert 0 == weft("nodes list --status pending --name n --label zone=a --label disk").exit_code
     assert "/api/nodes?state=pending&name=n&label=zone%3Da&label=disk&limit=1000" == fake.asked[0][1]
 
@@ -135,7 +95,7 @@ def test_nodes_are_found_by_state_name_and_labels(fake: Fake, weft: Weft) -> Non
         "brake",
     ],
 )
-def test_what_cant_be_meant_is_wrong_usage_and_asks_nothing(fake: Fake, weft: Weft, line: str) -> None:
+def test_what_cant_be_meant_is_wrong_usage_and_asks_nothing(fake: FakeGateway, weft: Weft, line: str) -> None:
     done = weft(line)
     failure = done.exception
     assert Exit.USAGE == (failure.exit if isinstance(failure, Failure) else done.exit_code), done.output

@@ -1,10 +1,8 @@
 """The gateway's client and the commands on it, against a small HTTP server that answers what a test says."""
 
-import http.server
 import json
 import os
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,54 +18,13 @@ from weft_cli.embedded.state import State
 from weft_cli.failure import Exit, Failure
 from weft_servers.port import choose
 
-Answers = dict[tuple[str, str], tuple[int, Any]]
-
-
-class Fake:
-    """A gateway that says what it is told to, and remembers what it was asked."""
-
-    def __init__(self) -> None:
-        self.answers: Answers = {}
-        self.asked: list[tuple[str, str, Any, dict[str, str]]] = []
-        fake = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def _answer(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                asked = json.loads(body) if body else None
-                fake.asked.append((self.command, self.path, asked, dict(self.headers.items())))
-                status, said = fake.answers.get((self.command, self.path), (404, {"detail": "no such route"}))
-                content = said if isinstance(said, bytes) else json.dumps(said).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer
-
-            def log_message(self, format: str, *args: Any) -> None:
-                """Say nothing."""
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-
-
-@pytest.fixture
-def fake() -> Iterator[Fake]:
-    fake = Fake()
-    thread = threading.Thread(target=fake.server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    yield fake
-    fake.server.shutdown()
-    thread.join()
-    fake.server.server_close()
-
+from .fake_gateway import FakeGateway
 
 Weft = Callable[..., Any]
 
 
 @pytest.fixture
-def weft(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> Weft:
+def weft(fake: FakeGateway, monkeypatch: pytest.MonkeyPatch) -> Weft:
     """Runs a command against the fake gateway."""
     monkeypatch.setenv("WEFT_URL", fake.url)
     return lambda *arguments: CliRunner().invoke(app, list(arguments))
@@ -83,7 +40,7 @@ def weft(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> Weft:
         (b"", "the gateway answered with status 422 and no reason"),
     ],
 )
-def test_every_form_of_an_error_becomes_its_sentence(fake: Fake, body: Any, sentence: str) -> None:
+def test_every_form_of_an_error_becomes_its_sentence(fake: FakeGateway, body: Any, sentence: str) -> None:
     fake.answers["GET", "/x"] = (422, body)
     with pytest.raises(Refused) as refused:
         Gateway(fake.url).get("/x")
@@ -110,28 +67,28 @@ def test_a_command_for_a_state_without_a_mesh_goes_to_no_other_mesh(tmp_path: Pa
     assert "http://10.0.0.1:80" == where.gateway(tmp_path, "10.0.0.1:80").url
 
 
-def test_bytes_that_are_no_text_are_refused_in_one_sentence(fake: Fake, weft: Weft) -> None:
+def test_bytes_that_are_no_text_are_refused_in_one_sentence(fake: FakeGateway, weft: Weft) -> None:
     refused = weft("chat", "-m", "tiny", "\udcff")
     assert "what was typed is no UTF-8 text, and nothing else can be sent" == str(refused.exception)
     assert [] == [each for each in fake.asked if each[0] == "POST"]
 
 
-def test_an_empty_name_is_not_taken_for_none(fake: Fake, weft: Weft) -> None:
+def test_an_empty_name_is_not_taken_for_none(fake: FakeGateway, weft: Weft) -> None:
     fake.answers["POST", "/api/models"] = (400, {"detail": "`name` does not fit"})
     refused = weft("deploy", "tiny", "--name", "")
     assert "`name` does not fit" == str(refused.exception)
     assert "" == fake.asked[-1][2]["name"]
 
 
-def test_server_sent_events_come_one_by_one(fake: Fake) -> None:
+def test_server_sent_events_come_one_by_one(fake: FakeGateway) -> None:
     fake.answers["GET", "/s"] = (200, b": hello\n\nevent: error\ndata: {\ndata: }\n\ndata: [DONE]\n\n")
     assert [("error", "{\n}"), ("message", "[DONE]")] == list(Gateway(fake.url).stream("GET", "/s"))
 
 
-def test_the_key_and_the_idempotency_key_are_sent(fake: Fake) -> None:
+def test_the_key_and_the_idempotency_key_are_sent(fake: FakeGateway) -> None:
     fake.answers["POST", "/p"] = (200, {"ok": True})
     assert {"ok": True} == Gateway(fake.url, key="secret").post("/p", {}, idempotency_key="once")
-    headers = fake.asked[0][3]
+    headers = fake.headers[0]
     assert ("Bearer secret", "once") == (headers["Authorization"], headers["Idempotency-Key"])
 
 
@@ -180,7 +137,7 @@ def test_what_a_worker_may_use_of_its_accelerators_is_read_from_the_command_line
         settings("http://10.0.0.1:8080", "t", devices=Devices(budget="12"))
 
 
-def test_chat_streams_an_answer_and_a_break_is_an_error(fake: Fake, weft: Weft) -> None:
+def test_chat_streams_an_answer_and_a_break_is_an_error(fake: FakeGateway, weft: Weft) -> None:
     def chunk(text: str) -> bytes:
         return b"data: " + json.dumps({"choices": [{"delta": {"content": text}}]}).encode() + b"\n\n"
 
@@ -196,7 +153,7 @@ def test_chat_streams_an_answer_and_a_break_is_an_error(fake: Fake, weft: Weft) 
     assert "broke off" in str(broken.exception)
 
 
-def test_what_comes_through_a_pipe_is_one_question(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_comes_through_a_pipe_is_one_question(fake: FakeGateway, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEFT_URL", fake.url)
     said = b'data: {"choices": [{"delta": {"content": "Yes."}}]}\n\ndata: [DONE]\n\n'
     fake.answers["POST", "/v1/chat/completions"] = (200, said)
@@ -235,13 +192,15 @@ def status_of(model_state: str, wanted: int, ready: int) -> dict[str, Any]:
     [("ready", 1, 1, Exit.OK), ("loading", 1, 0, Exit.NOT_READY), ("unservable", 0, 0, Exit.NOT_READY)],
 )
 def test_status_says_by_its_exit_whether_each_model_answers(
-    fake: Fake, weft: Weft, state: str, wanted: int, ready: int, exit: Exit
+    fake: FakeGateway, weft: Weft, state: str, wanted: int, ready: int, exit: Exit
 ) -> None:
     fake.answers["GET", "/api/status"] = (200, status_of(state, wanted, ready))
     assert exit == weft("status").exit_code
 
 
-def test_status_of_another_mesh_says_nothing_of_this_ones_processes(fake: Fake, weft: Weft, tmp_path: Path) -> None:
+def test_status_of_another_mesh_says_nothing_of_this_ones_processes(
+    fake: FakeGateway, weft: Weft, tmp_path: Path
+) -> None:
     # given a mesh that runs here, on another address
     own = State(tmp_path)
     own.prepare()
