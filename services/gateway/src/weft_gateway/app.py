@@ -56,7 +56,7 @@ async def start(runtime: Runtime) -> None:
 
     memory = Memory()
     directory, tokens, requests = memory.directory, memory.tokens, memory.requests
-    code = ("weft_placement.fleet", "weft_gateway.domain", "weft_gateway.projections")
+    code = ("weft_placement", "weft_gateway.domain", "weft_gateway.projections")
     projection = runtime.projection("directory", memory.fold, memory, code=code, taken_up=memory.taken_up)
     metrics = Metrics()
     sessions = Sessions(

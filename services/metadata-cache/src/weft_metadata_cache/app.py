@@ -25,7 +25,7 @@ async def start(runtime: Runtime) -> None:
         for commit in commits:
             state.apply(commit)
 
-    code = ("weft_placement.fleet", "weft_metadata_cache.domain", "weft_metadata_cache.app")
+    code = ("weft_placement", "weft_metadata_cache.domain", "weft_metadata_cache.app")
     projection = runtime.projection("metadata-cache", fold, state, code=code, taken_up=state.taken_up)
     leadership = await runtime.leadership()
     collector = Collector(

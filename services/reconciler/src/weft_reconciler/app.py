@@ -26,6 +26,6 @@ async def start(runtime: Runtime) -> None:
     def rule(now: float, seed: int) -> list[Decision]:
         return decide(state, attention.look(now))
 
-    code = ("weft_placement.fleet", "weft_reconciler.domain", "weft_reconciler.app")
+    code = ("weft_placement", "weft_reconciler.domain", "weft_reconciler.app")
     projection = runtime.projection("reconciler", state.fold, state, code=code, taken_up=state.taken_up)
     await runtime.decide(projection, rule, lambda: digest_of(state))

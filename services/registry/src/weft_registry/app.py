@@ -50,7 +50,7 @@ async def start(runtime: Runtime) -> None:
 
     runtime.spawn("topology", keep_topology(runtime))
     runtime.spawn("leases", listener.run())
-    code = ("weft_placement.fleet", "weft_registry.domain", "weft_registry.app")
+    code = ("weft_placement", "weft_registry.domain", "weft_registry.app")
     projection = runtime.projection("registry", fold, state, code=code)
     await runtime.decide(projection, rule, lambda: digest_of(state))
     if authority is None:

@@ -7,18 +7,7 @@ from pathlib import Path
 import pydantic
 from blake3 import blake3
 
-_DECODING = (
-    "weft_contracts.catalogue",
-    "weft_contracts.codec",
-    "weft_contracts.commit",
-    "weft_contracts.facts",
-    "weft_contracts.ids",
-    "weft_contracts.subjects",
-    "weft_contracts.upcast",
-    "weft_eventlog.delivered",
-    "weft_eventlog.projection",
-    "weft_eventlog.snapshots",
-)
+_DECODING = ("weft_contracts", "weft_eventlog.delivered", "weft_eventlog.projection", "weft_eventlog.snapshots")
 """What every fold stands on: how bytes become facts, and how a memory becomes bytes."""
 
 
