@@ -1,10 +1,15 @@
 """Meshes for stories: one that stories share and leave as it is, and new ones for those that break things."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from weft_testing.story import MeshUnderTest
+
+# Who runs in the background of a script has Ctrl-C ignored, and so would all the commands that the stories start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
