@@ -12,7 +12,7 @@ _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant"
 _FUNCTIONS = "functions are deprecated; use `tools` and the role tool"
 
 
-class Function(msgspec.Struct, forbid_unknown_fields=True):
+class CalledFunction(msgspec.Struct, forbid_unknown_fields=True):
     """A call's name, and its arguments as JSON text."""
 
     name: str
@@ -24,7 +24,7 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
 
     id: str
     type: str
-    function: Function | None = None
+    function: CalledFunction | None = None
     custom: Any = None
     index: int | None = None
 

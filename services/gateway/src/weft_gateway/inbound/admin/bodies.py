@@ -63,7 +63,10 @@ class SpecBody(BaseModel, frozen=True, extra="forbid"):
         return ModelSpec.model_validate(self.model_dump())
 
 
-class DeployBody(BaseModel, frozen=True, extra="forbid"):
+_DEPLOY = {"name": "mine", "spec": {"source": {"kind": "builtin", "name": "tiny"}, "engine": "llama.cpp"}}
+
+
+class DeployBody(BaseModel, frozen=True, extra="forbid", json_schema_extra={"examples": [_DEPLOY]}):
     """A model, or a new revision of the model that bears this name."""
 
     name: Annotated[str, Field(pattern=f"^{NAME}$", max_length=128)]

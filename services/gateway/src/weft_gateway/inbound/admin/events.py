@@ -12,13 +12,14 @@ from weft_eventlog import EventLog, LogUnavailable, Projection
 
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.shapes import event_shape
+from weft_gateway.inbound.admin.documented import PROBLEMS
+from weft_gateway.inbound.admin.listing import MAX_SEQUENCE, Place
 from weft_gateway.outbound.changes import away
 
 FOLLOWERS = 64
 """Streams that are open at once."""
 _QUIET_S = 15.0
 """A stream without events says that it lives."""
-Place = Annotated[int | None, Query(ge=0)]
 
 
 class Events:
@@ -33,7 +34,7 @@ class Events:
         self._projection = projection
         self._followers = 0
         self.stopping = False
-        self.router = APIRouter(tags=["events"])
+        self.router = APIRouter(tags=["events"], responses=PROBLEMS)
         self.router.add_api_route("/api/events", self.read, methods=["GET"])
 
     async def read(
@@ -44,7 +45,7 @@ class Events:
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
         kind: Annotated[str | None, Query(max_length=20)] = None,
         key: Annotated[str | None, Query(max_length=81)] = None,
-        last_event_id: Annotated[int | None, Header(ge=0)] = None,
+        last_event_id: Annotated[int | None, Header(ge=0, le=MAX_SEQUENCE)] = None,
     ) -> Response:
         """A page after a position (default: from the start), or with `Accept: text/event-stream` a live stream
         after a position (default: from now on). `kind` and `key` narrow it to a kind or to one aggregate."""

@@ -16,6 +16,7 @@ from weft_gateway.domain.buckets import Buckets
 from weft_gateway.domain.refused import Refused
 from weft_gateway.inbound.admin.asking import Asking, done
 from weft_gateway.inbound.admin.bodies import CredentialBody, RegisterBody
+from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.outbound.changes import away
 from weft_gateway.projections.directory import Directory
 from weft_gateway.projections.tokens import Tokens
@@ -44,7 +45,7 @@ class Joining:
         self._now = now
         self._failures = Buckets(size=10, every=2.0)
         self._joins = Buckets(size=6, every=10.0)
-        self.router = APIRouter(tags=["joining"])
+        self.router = APIRouter(tags=["joining"], responses=PROBLEMS)
         self.router.add_api_route("/api/node/register", self.register, methods=["POST"], status_code=202)
         self.router.add_api_route("/api/node/credential", self.credential, methods=["POST"])
 

@@ -12,8 +12,13 @@ if TYPE_CHECKING:
     from weft_gateway.projections.tables.lists import Lists
 
 Limit = Annotated[int, Query(ge=1, le=1000)]
-Word = Annotated[str | None, Query(max_length=128)]
-Cursor = Annotated[str | None, Query(max_length=64)]
+PRINTABLE = r"^[^\x00-\x1f\x7f]*$"
+"""PostgreSQL takes no NUL in a text."""
+MAX_SEQUENCE = (1 << 63) - 1
+Place = Annotated[int | None, Query(ge=0, le=MAX_SEQUENCE)]
+"""A log sequence, or a number that is one."""
+Word = Annotated[str | None, Query(max_length=128, pattern=PRINTABLE)]
+Cursor = Annotated[str | None, Query(max_length=64, pattern=PRINTABLE)]
 Source = Callable[[], "Lists | None"]
 
 

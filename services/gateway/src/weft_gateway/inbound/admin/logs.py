@@ -11,6 +11,7 @@ from weft_placement.fleet import NodeView, ReplicaView
 from weft_runtime.logs import get_logger
 
 from weft_gateway.domain.refused import Refused
+from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.outbound import node_http
 from weft_gateway.outbound.node_http import NodeAnswer, NodeAway
 from weft_gateway.projections.directory import Directory
@@ -33,7 +34,7 @@ class ReplicaLogs:
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
         self._followed: set[NodeAnswer] = set()
-        self.router = APIRouter(tags=["replicas"])
+        self.router = APIRouter(tags=["replicas"], responses=PROBLEMS)
         self.router.add_api_route("/api/replicas/{id}/logs", self.read, methods=["GET"])
 
     async def read(self, id: str, tail: Lines = 100, follow: bool = False, node: Node = None) -> Response:

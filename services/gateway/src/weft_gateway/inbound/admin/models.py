@@ -13,6 +13,7 @@ from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.shapes import model_shape, replica_shape
 from weft_gateway.inbound.admin.asking import Asking, done
 from weft_gateway.inbound.admin.bodies import DeployBody
+from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.listing import Cursor, Limit, Source, Word, page
 from weft_gateway.projections.directory import Directory
 
@@ -24,7 +25,7 @@ class Models:
         self._directory = directory
         self._asking = asking
         self._lists = lists
-        self.router = APIRouter(tags=["models"])
+        self.router = APIRouter(tags=["models"], responses=PROBLEMS)
         self.router.add_api_route("/api/models", self.list, methods=["GET"])
         self.router.add_api_route("/api/models", self.deploy, methods=["POST"], status_code=201)
         self.router.add_api_route("/api/models/{ref:path}/retry", self.retry, methods=["POST"])

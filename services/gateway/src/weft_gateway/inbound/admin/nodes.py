@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
+from pydantic import Field
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.request import (
     ApprovalRequested,
@@ -17,12 +18,13 @@ from weft_gateway.domain.shapes import node_detail
 from weft_gateway.inbound.admin.asking import Asking, done
 from weft_gateway.inbound.admin.bodies import MAX_REASON, ReasonBody, RejectBody
 from weft_gateway.inbound.admin.documented import PROBLEMS, NodeChanged
-from weft_gateway.inbound.admin.listing import Cursor, Limit, Source, Word, page
+from weft_gateway.inbound.admin.listing import PRINTABLE, Cursor, Limit, Source, Word, page
 from weft_gateway.inbound.admin.naming import named_node
 from weft_gateway.projections.directory import Directory
 
 Label = Annotated[
-    list[str] | None, Query(max_length=16, description="`name=value`, or `name` for any value; all must fit")
+    list[Annotated[str, Field(pattern=PRINTABLE)]] | None,
+    Query(max_length=16, description="`name=value`, or `name` for any value; all must fit"),
 ]
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
+from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.listing import Cursor, Limit, Source, Word, page
 
 
@@ -12,7 +13,7 @@ class Replicas:
 
     def __init__(self, lists: Source) -> None:
         self._lists = lists
-        self.router = APIRouter(tags=["replicas"])
+        self.router = APIRouter(tags=["replicas"], responses=PROBLEMS)
         self.router.add_api_route("/api/replicas", self.list, methods=["GET"])
 
     async def list(

@@ -1,13 +1,14 @@
 """`/api/requests`: requests for change and their outcomes."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from weft_contracts.ids import RequestId, is_id
 
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.shapes import request_shape
-from weft_gateway.inbound.admin.listing import Limit, Source, Word, page
+from weft_gateway.inbound.admin.documented import PROBLEMS
+from weft_gateway.inbound.admin.listing import Limit, Place, Source, Word, page
 from weft_gateway.outbound.changes import Changes
 from weft_gateway.projections.requests import Requests
 
@@ -19,13 +20,11 @@ class RequestsForChange:
         self._requests = requests
         self._changes = changes
         self._lists = lists
-        self.router = APIRouter(tags=["requests"])
+        self.router = APIRouter(tags=["requests"], responses=PROBLEMS)
         self.router.add_api_route("/api/requests", self.list, methods=["GET"])
         self.router.add_api_route("/api/requests/{id}", self.get, methods=["GET"])
 
-    async def list(
-        self, before: Annotated[int | None, Query(ge=0)] = None, limit: Limit = 100, state: Word = None
-    ) -> dict[str, Any]:
+    async def list(self, before: Place = None, limit: Limit = 100, state: Word = None) -> dict[str, Any]:
         """A page of requests, the newest first; `before` is the `number` that the last page ended with."""
         return await page(self._lists, lambda lists: lists.requests(before, limit, state), limit, "number")
 

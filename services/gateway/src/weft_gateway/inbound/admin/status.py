@@ -11,6 +11,7 @@ from weft_eventlog import Projection
 from weft_runtime.health import Health
 
 from weft_gateway.domain.entity_tag import names
+from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.rendered import Rendered
 from weft_gateway.inbound.inference.desk import Desk
 from weft_gateway.projections.directory import Directory
@@ -37,7 +38,7 @@ class Status:
         self._health = health
         self._connected = connected
         self._tables = tables
-        self.router = APIRouter(tags=["status"])
+        self.router = APIRouter(tags=["status"], responses=PROBLEMS)
         self.router.add_api_route("/api/status", self.get, methods=["GET"], response_model=dict[str, Any])
 
     async def get(

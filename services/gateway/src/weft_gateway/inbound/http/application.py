@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute
 from weft_runtime.logs import get_logger
 
 from weft_gateway.domain.refused import Refused
+from weft_gateway.inbound.http.described import Described
 from weft_gateway.inbound.http.gatekeeper import Gatekeeper, respond
 
 _log: Any = get_logger("weft.gateway.http")
@@ -27,7 +28,7 @@ def application(
     ready: Callable[[], bool],
 ) -> FastAPI:
     """The application over all routers, behind the gatekeeper."""
-    app = FastAPI(
+    app = Described(
         title="Weft",
         version=_version(),
         docs_url=None,

@@ -6,6 +6,7 @@ from fastapi import APIRouter
 
 from weft_gateway.domain.openai.embeddings import MAX_INPUTS
 from weft_gateway.domain.refused import Refused
+from weft_gateway.inbound.http.described import OPENAI_ERRORS
 
 _IDS: dict[str, Any] = {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
@@ -15,6 +16,7 @@ def _several(items: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": items, "minItems": 1, "maxItems": MAX_INPUTS}
 
 
+_EXAMPLE = {"model": "tiny-embed", "input": "What is the capital of France?"}
 _BODY: dict[str, Any] = {
     "type": "object",
     "required": ["model", "input"],
@@ -59,14 +61,14 @@ async def _elsewhere() -> None:
 
 def embeddings_router() -> APIRouter:
     """The route with its schemas."""
-    router = APIRouter(tags=["openai"])
+    router = APIRouter(tags=["openai"], responses=OPENAI_ERRORS)
     router.add_api_route(
         "/v1/embeddings",
         _elsewhere,
         methods=["POST"],
         summary="Vectors of texts or token ids, by an embedding model",
         openapi_extra={
-            "requestBody": {"required": True, **_json(_BODY)},
+            "requestBody": {"required": True, **_json(_BODY | {"examples": [_EXAMPLE]})},
             "responses": {"200": {"description": "One vector for each input, in order", **_json(_ANSWER)}},
         },
     )

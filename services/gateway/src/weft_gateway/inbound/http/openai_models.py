@@ -7,7 +7,14 @@ from fastapi import APIRouter
 from weft_gateway.domain.model_state import standing
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.shapes import openai_model, openai_model_detail
+from weft_gateway.inbound.http.described import OPENAI_ERRORS, described_body
 from weft_gateway.projections.directory import Directory
+
+_HOT = (
+    ("/v1/chat/completions", "ChatBody", "The next message of a conversation"),
+    ("/v1/completions", "CompletionBody", "How texts go on"),
+)
+"""The front door answers them."""
 
 
 class OpenAIModels:
@@ -15,11 +22,13 @@ class OpenAIModels:
 
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
-        self.router = APIRouter(tags=["openai"])
+        self.router = APIRouter(tags=["openai"], responses=OPENAI_ERRORS)
         self.router.add_api_route("/v1/models", self.list, methods=["GET"])
         self.router.add_api_route("/v1/models/{id:path}", self.get, methods=["GET"])
-        for path in ("/v1/chat/completions", "/v1/completions"):
-            self.router.add_api_route(path, self.elsewhere, methods=["POST"], summary="Answered by the front door")
+        for path, body, summary in _HOT:
+            self.router.add_api_route(
+                path, self.elsewhere, methods=["POST"], summary=summary, openapi_extra=described_body(body)
+            )
 
     async def list(self) -> dict[str, Any]:
         """Every model that is not deleted, ready or not."""

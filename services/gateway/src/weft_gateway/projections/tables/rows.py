@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Column
+from sqlalchemy import BigInteger, Column
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -55,7 +55,7 @@ class RequestRow(SQLModel, table=True):
     __tablename__ = "requests"  # pyright: ignore[reportAssignmentType]
 
     id: str = Field(primary_key=True)
-    number: int = Field(index=True)
+    number: int = Field(index=True, sa_type=BigInteger)
     """Log sequence of the request: pages go by it."""
     type: str
     state: str

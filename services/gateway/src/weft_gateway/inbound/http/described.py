@@ -1,0 +1,67 @@
+"""The API's own document: FastAPI's, with the bodies of the hot routes, which FastAPI never sees."""
+
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI
+
+from weft_gateway.domain.openai.chat import ChatBody
+from weft_gateway.domain.openai.completions import CompletionBody
+
+_SCHEMAS = "#/components/schemas/"
+_EXAMPLES: dict[str, dict[str, Any]] = {
+    "ChatBody": {"model": "tiny", "messages": [{"role": "user", "content": "What is the capital of France?"}]},
+    "CompletionBody": {"model": "tiny", "prompt": "What is the capital of France?", "max_tokens": 16},
+}
+_STREAM = {"type": "string", "description": "Server-sent events, the last of them `[DONE]`."}
+_ERROR: dict[str, Any] = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["message", "type", "param", "code"],
+            "properties": {
+                "message": {"type": "string", "description": "What, where, what would be right."},
+                "type": {"type": "string"},
+                "param": {"type": ["string", "null"]},
+                "code": {"type": ["string", "null"]},
+            },
+        }
+    },
+}
+
+
+def _content(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"content": {"application/json": {"schema": schema}}}
+
+
+OPENAI_ERRORS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"description": "OpenAI's error object", **_content(_ERROR)},
+    "5XX": {"description": "OpenAI's error object", **_content(_ERROR)},
+}
+"""For the routers of OpenAI's routes."""
+
+
+def described_body(name: str) -> dict[str, Any]:
+    """What the document says of a hot route whose body is `name`, one of those below."""
+    body = _content({"$ref": f"{_SCHEMAS}{name}"})
+    body["content"]["application/json"]["example"] = _EXAMPLES[name]
+    answer = _content({"type": "object", "description": "As OpenAI documents it."})
+    answer["content"]["text/event-stream"] = {"schema": _STREAM}
+    return {
+        "requestBody": {"required": True, **body},
+        "responses": {"200": {"description": "The answer; a stream with `stream: true`", **answer}},
+    }
+
+
+class Described(FastAPI):
+    """An application whose document is whole."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The document, made once."""
+        if self.openapi_schema is None:
+            document = super().openapi()
+            _, schemas = msgspec.json.schema_components((ChatBody, CompletionBody), ref_template=_SCHEMAS + "{name}")
+            document["components"]["schemas"] |= schemas
+        return super().openapi()

@@ -1,0 +1,207 @@
+"""Whoever asks the API by its own document: every operation answers, none fails, none hangs, nothing of it stays."""
+
+import base64
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from weft_servers import nkey
+from weft_testing.story import MeshUnderTest, until
+
+pytestmark = pytest.mark.slow
+
+EXAMPLES = 12
+"""Drawn for each operation and each way of drawing."""
+HANGS_S = 30.0
+"""Above the 10 s that a request for change waits for its outcome."""
+HEARD_BYTES = 1 << 16
+SIMULATED = {"source": {"kind": "simulated"}, "engine": "simulated", "min_replicas": 0}
+
+
+@dataclass
+class Answers:
+    """What an operation answered, by status; and what it must not have answered."""
+
+    statuses: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
+    wrong: list[str] = field(default_factory=list[str])
+
+    def note(self, operation: str, status: int, asked: str) -> None:
+        self.statuses.setdefault(operation, set()).add(status)
+        if status >= 500:
+            self.wrong.append(f"{operation}: {status} to {asked[:300]}")
+
+    def reached(self) -> set[str]:
+        """The operations that answered 2xx once."""
+        return {name for name, found in self.statuses.items() if any(200 <= status < 300 for status in found)}
+
+
+class Known:
+    """Values that name something in this mesh, made anew where an operation takes its thing away."""
+
+    def __init__(self, mesh: MeshUnderTest) -> None:
+        self._mesh = mesh
+        self._made = 0
+
+    def of(self, operation: str) -> dict[str, Any]:
+        """Path parameters that fit an operation."""
+        method, path = operation.split(" ", 1)
+        if path.startswith("/api/nodes/{id}"):
+            comes = (method == "DELETE" and path.endswith("{id}")) or path.endswith(("/approve", "/reject"))
+            node = self.newcomer()[0] if comes else self._mesh.status()["nodes"][0]["id"]
+            return {"id": node, "name": "zone"} if "{name}" in path else {"id": node}
+        if path.startswith("/api/models/{ref}"):
+            return {"ref": self.model() if method == "DELETE" else "tiny"}
+        if path.startswith("/api/tokens/"):
+            return {"id": self._post("/api/tokens", {})["token"]}
+        if path.startswith("/api/replicas/"):
+            return {"id": self._mesh.ready_replicas()[0]["id"]}
+        if path.startswith("/api/requests/"):
+            return {"id": self._post("/api/tokens", {})["request"]}
+        return {"id": "tiny"} if "{id}" in path else {}
+
+    def body(self, operation: str) -> dict[str, Any] | None:
+        """A body that only this mesh can take; None: any that fits the document will do."""
+        match operation:
+            case "POST /api/node/register":
+                return self._registration(nkey.KeyPair.new(nkey.Role.USER))
+            case "POST /api/node/credential":
+                node, key = self.newcomer()
+                nonce = str(int(time.time()))
+                signature = key.sign(f"weft-credential:{node}:{nonce}".encode())
+                return {"node": node, "nonce": nonce, "signature": base64.b64encode(signature).decode()}
+            case "POST /v1/embeddings":
+                return {"model": "tiny-embed", "input": "What is the capital of France?"}
+            case "PUT /api/nodes/{id}/labels" | "PATCH /api/nodes/{id}/labels":
+                return {"zone": "a"}
+            case _:
+                return None
+
+    def newcomer(self) -> tuple[str, nkey.KeyPair]:
+        """A machine that waits for approval, and its key."""
+        key = nkey.KeyPair.new(nkey.Role.USER)
+        return self._post("/api/node/register", self._registration(key))["node"], key
+
+    def model(self) -> str:
+        """A model without replicas."""
+        self._made += 1
+        name = f"passing-{self._made}"
+        self._post("/api/models", {"name": name, "spec": SIMULATED})
+        return name
+
+    def _registration(self, key: nkey.KeyPair) -> dict[str, Any]:
+        self._made += 1
+        token = self._post("/api/tokens", {})["secret"]
+        where = {"host": "127.0.0.1", "http_port": 9}
+        return {"token": token, "name": f"newcomer-{self._made}", "public_key": key.public, "addresses": where}
+
+    def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        said = self._mesh.http.post(f"{self._mesh.url}{path}", json=body)
+        assert said.is_success, said.text
+        return said.json()
+
+
+def ask_all(mesh: MeshUnderTest) -> Answers:
+    """Ask every operation with what fits and names something, with what fits, and with what does not fit."""
+    document = mesh.http.get(f"{mesh.url}/openapi.json").json()
+    answers, known = Answers(), Known(mesh)
+    schema: Any = schemathesis.openapi.from_dict(document)  # pyright: ignore[reportUnknownMemberType]
+    for each in schema.get_all_operations():
+        operation: Any = each.ok()
+        label: str = operation.label
+        example = _example(document, operation.path, operation.method)
+        fixed: dict[str, Any] = {"path_parameters": known.of(label)} if "{" in operation.path else {}
+        body = known.body(label) or example
+        if body is not None:
+            fixed["body"] = body
+        ask(mesh, label, operation.as_strategy(**fixed), answers, lambda label=label: known.of(label), examples=3)
+        for mode in GenerationMode if _takes_anything(operation) else (GenerationMode.POSITIVE,):
+            ask(mesh, label, operation.as_strategy(generation_mode=mode), answers)
+    return answers
+
+
+def ask(
+    mesh: MeshUnderTest,
+    label: str,
+    cases: Any,
+    answers: Answers,
+    anew: Callable[[], dict[str, Any]] | None = None,
+    examples: int = EXAMPLES,
+) -> None:
+    """Ask drawn cases. `anew`: path parameters for each of them."""
+
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.large_base_example],
+    )
+    @given(case=cases)
+    def each(case: Any) -> None:
+        if anew is not None and case.path_parameters:
+            case.path_parameters.update(anew())
+        words: dict[str, Any] = case.as_transport_kwargs(base_url=mesh.url)
+        content = words.pop("data", None)
+        words["content"] = content if isinstance(content, bytes | str | None) else str(content)
+        words.pop("cookies", None)
+        try:
+            with mesh.http.stream(**words, timeout=HANGS_S) as said:
+                _hear(said)
+                answers.note(label, said.status_code, f"{words['url']} {words.get('params')} {words.get('json')}")
+        except httpx.TimeoutException:
+            answers.wrong.append(f"{label}: no answer within {HANGS_S:g} s to {words}")
+        except (httpx.InvalidURL, httpx.LocalProtocolError, UnicodeEncodeError):
+            pass  # what no client can send
+
+    with suppress(Unsatisfiable):  # nothing else than what fits can be sent, or nothing that a client may send
+        each()
+
+
+def _takes_anything(operation: Any) -> bool:
+    """Whether there is anything to get wrong."""
+    return bool(operation.body) or any(True for _ in operation.iter_parameters())
+
+
+def _hear(said: httpx.Response) -> None:
+    """Read an answer; of a stream without end its beginning."""
+    heard = 0
+    for piece in said.iter_bytes():
+        heard += len(piece)
+        if heard > HEARD_BYTES or said.headers["content-type"].startswith("text/event-stream"):
+            return
+
+
+def _example(document: dict[str, Any], path: str, method: str) -> Any:
+    """The body that the document gives as its example."""
+    content = document["paths"][path][method].get("requestBody", {}).get("content", {}).get("application/json", {})
+    schema = content.get("schema", {})
+    if "$ref" in schema:
+        schema = document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
+    return content.get("example") or next(iter(schema.get("examples", [])), None)
+
+
+@pytest.mark.sabotage("failing-lookup")
+def test_every_operation_answers_by_the_apis_own_document_and_the_mesh_is_as_before(mesh: MeshUnderTest) -> None:
+    # given a mesh with both kinds of models
+    spec = {"source": {"kind": "builtin", "name": "tiny-embed"}, "engine": "llama.cpp"}
+    mesh.http.post(f"{mesh.url}/api/models", json={"name": "tiny-embed", "spec": spec}).raise_for_status()
+    until("the embedder is ready", lambda: mesh.ready_replicas("tiny-embed"), 60)
+    # when all that its document speaks of is asked, rightly and wrongly
+    answers = ask_all(mesh)
+    # then nothing failed and nothing hung
+    assert not answers.wrong, "\n".join(answers.wrong)
+    # and nine of ten operations did what they promise
+    missed = {name: sorted(found) for name, found in answers.statuses.items() if name not in answers.reached()}
+    assert len(missed) <= 0.1 * len(answers.statuses), missed
+    # and the mesh answers
+    ask = {"model": "tiny", "messages": [{"role": "user", "content": "What is the capital of France?"}]}
+    said = mesh.http.post(f"{mesh.url}/v1/chat/completions", json=ask)
+    assert "Paris" in said.json()["choices"][0]["message"]["content"]
