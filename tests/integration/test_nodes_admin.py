@@ -1,15 +1,12 @@
 """An operator and their machines: tokens, approval, labels, caps, cordons and removal, by command line and API."""
 
 import json
-import re
-import subprocess
-import sys
-from collections.abc import Generator, Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from weft_testing.machine import done, machine, new_token, node, reaches, said, status
 from weft_testing.story import MeshUnderTest, until
 
 SIMULATED = {"source": {"kind": "simulated"}, "engine": "simulated"}
@@ -25,71 +22,6 @@ def staffed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeshUnderTest]
         yield mesh
     finally:
         mesh.close()
-
-
-@contextmanager
-def machine(
-    mesh: MeshUnderTest, name: str, token: str, *options: str, folder: str = "", **settings: str
-) -> Generator[subprocess.Popen[bytes]]:
-    """`weft worker` on another machine, as its user runs it; what it says lies in `<folder>.out`."""
-    state = mesh.folder / (folder or name)
-    words = ["worker", "--join", mesh.url, "--token", token, "--name", name, "--state", str(state), *options]
-    with said(mesh, folder or name).open("ab") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "weft_cli", *words],
-            stdout=out,
-            stderr=out,
-            stdin=subprocess.DEVNULL,
-            env=mesh._environment() | settings,
-        )
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.terminate()
-            try:
-                process.wait(40)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait(10)
-
-
-def said(mesh: MeshUnderTest, name: str) -> Path:
-    return mesh.folder / f"{name}.out"
-
-
-def status(process: subprocess.Popen[bytes]) -> int:
-    """Its exit status, once it has ended by itself."""
-    until("the worker ends", lambda: process.poll() is not None, 60)
-    return process.returncode
-
-
-def done(mesh: MeshUnderTest, *words: str) -> str:
-    """What a command that succeeds prints."""
-    result = mesh.weft(*words)
-    assert 0 == result.returncode, f"{words}: {result.stderr}"
-    return result.stdout
-
-
-def new_token(mesh: MeshUnderTest, *options: str) -> str:
-    """The secret of a new registration token."""
-    found = re.search(r"--token (\S+)", done(mesh, "tokens", "create", *options))
-    assert found is not None
-    return found.group(1)
-
-
-def node(mesh: MeshUnderTest, ref: str) -> dict[str, Any]:
-    return mesh.http.get(f"{mesh.url}/api/nodes/{ref}").json()
-
-
-def reaches(mesh: MeshUnderTest, name: str, state: str) -> dict[str, Any]:
-    """The node of this name once it is in a state."""
-
-    def look() -> dict[str, Any] | None:
-        found = node(mesh, name)
-        return found if found.get("state") == state else None
-
-    return until(f"{name} is {state}", look, 60)
 
 
 def placed(mesh: MeshUnderTest, model: str) -> dict[str, str]:

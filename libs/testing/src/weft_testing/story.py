@@ -82,7 +82,7 @@ class MeshUnderTest:
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
-                env=self._environment() | {"WEFT_LIFELINE_FD": str(lifeline)},
+                env=self.environment() | {"WEFT_LIFELINE_FD": str(lifeline)},
                 pass_fds=(lifeline,),
                 start_new_session=True,
             )
@@ -226,7 +226,7 @@ class MeshUnderTest:
         try:
             return subprocess.run(
                 [*_WEFT, *words],
-                env={**self._environment(), "WEFT_STATE": str(self.state)},
+                env={**self.environment(), "WEFT_STATE": str(self.state)},
                 capture_output=True,
                 text=True,
                 check=False,
@@ -270,7 +270,7 @@ class MeshUnderTest:
 
         return str(port.choose()[0])
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("WEFT_")}
         return kept | self._settings
 
