@@ -23,6 +23,8 @@ EXAMPLES = 12
 HANGS_S = 30.0
 """Above the 10 s that a request for change waits for its outcome."""
 HEARD_BYTES = 1 << 16
+ONE_BY_ONE = httpx.Client(timeout=HANGS_S, limits=httpx.Limits(max_keepalive_connections=0))
+"""A connection for each request: what an operation does to its connection is no other's affair."""
 SIMULATED = {"source": {"kind": "simulated"}, "engine": "simulated", "min_replicas": 0}
 
 
@@ -103,7 +105,7 @@ class Known:
         return {"token": token, "name": f"newcomer-{self._made}", "public_key": key.public, "addresses": where}
 
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        said = self._mesh.http.post(f"{self._mesh.url}{path}", json=body)
+        said = ONE_BY_ONE.post(f"{self._mesh.url}{path}", json=body)
         assert said.is_success, said.text
         return said.json()
 
@@ -153,13 +155,17 @@ def ask(
         words["content"] = content if isinstance(content, bytes | str | None) else str(content)
         words.pop("cookies", None)
         try:
-            with mesh.http.stream(**words, timeout=HANGS_S) as said:
+            with ONE_BY_ONE.stream(**words) as said:
                 _hear(said)
                 answers.note(label, said.status_code, f"{words['url']} {words.get('params')} {words.get('json')}")
         except httpx.TimeoutException:
             answers.wrong.append(f"{label}: no answer within {HANGS_S:g} s to {words}")
         except (httpx.InvalidURL, httpx.LocalProtocolError, UnicodeEncodeError):
             pass  # what no client can send
+        except httpx.TransportError as error:
+            answers.wrong.append(
+                f"{label}: {error!r} to {words['url']} {words.get('params')} {words.get('json')}"[:400]
+            )
 
     with suppress(Unsatisfiable):  # nothing else than what fits can be sent, or nothing that a client may send
         each()
