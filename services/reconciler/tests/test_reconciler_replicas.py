@@ -463,12 +463,24 @@ def test_a_draining_node_is_emptied_when_its_replacement_is_ready(story: Story) 
     assert [2] == story.numbers()
 
 
-def test_a_drain_without_a_replacement_ends_at_its_deadline(story: Story) -> None:
+def test_a_replacement_that_does_not_come_is_waited_for_during_half_of_the_deadline(story: Story) -> None:
     story.drain("a", deadline_s=60)
-    story.pass_time(55)
+    story.pass_time(25)
     assert [1, 2] == story.numbers()
 
     story.pass_time(10)
+
+    assert [2] == story.numbers()
+
+
+@pytest.mark.parametrize("how", ["lost", "removed", "draining"])
+def test_where_no_other_node_is_left_nothing_waits_for_a_replacement(story: Story, how: str) -> None:
+    for other in ("b", "c"):
+        {"lost": story.lose, "removed": story.remove, "draining": story.drain}[how](other)
+    story.settle()
+
+    story.drain("a", deadline_s=60)
+    story.settle()
 
     assert [2] == story.numbers()
 

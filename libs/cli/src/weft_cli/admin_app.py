@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from weft_cli.failure import Exit, Failure
-from weft_cli.options import JsonOption, NodeArgument, ReasonOption, StateOption, UrlOption
+from weft_cli.options import DeadlineOption, JsonOption, NodeArgument, ReasonOption, StateOption, UrlOption
 
 nodes = typer.Typer(help="List the machines of the mesh, and say what they may do.", rich_markup_mode=None)
 tokens = typer.Typer(help="List, make and revoke what machines join with.", rich_markup_mode=None)
@@ -144,17 +144,36 @@ def vram_budget(
 
 
 @nodes.command()
+def drain(
+    node: NodeArgument, deadline: DeadlineOption = "60s", state: StateOption = None, url: UrlOption = None
+) -> None:
+    """Empty a node: what runs there is replaced elsewhere, finished and retired."""
+    from weft_cli.commands import draining as command
+
+    command.drain(state, url, node, deadline)
+
+
+@nodes.command()
+def resume(node: NodeArgument, state: StateOption = None, url: UrlOption = None) -> None:
+    """Lift a drain: the node takes replicas again."""
+    from weft_cli.commands import draining as command
+
+    command.resume(state, url, node)
+
+
+@nodes.command()
 def remove(
     node: NodeArgument,
-    force: Annotated[bool, typer.Option("--force", help="Even if replicas run there: they are lost.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="At once: replicas that run there are lost.")] = False,
+    deadline: DeadlineOption = "60s",
     reason: ReasonOption = "",
     state: StateOption = None,
     url: UrlOption = None,
 ) -> None:
-    """Take a node out for good: it is cut off, and its key can't come back."""
+    """Take a node out for good: it is drained and cut off, and its key can't come back."""
     from weft_cli.commands import node_admin as command
 
-    command.remove(state, url, node, reason, force=force)
+    command.remove(state, url, node, reason, deadline, force=force)
 
 
 @tokens.callback(invoke_without_command=True)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from weft_cli import outlet
-from weft_cli.admin_app import brake, nodes, tokens
+from weft_cli.admin_app import brake, drain, nodes, tokens
 from weft_cli.failure import Exit, Failure
 from weft_cli.options import (
     DevicesOption,
@@ -38,6 +38,7 @@ app = typer.Typer(
 app.add_typer(nodes, name="nodes")
 app.add_typer(tokens, name="tokens")
 app.add_typer(brake, name="brake")
+app.command()(drain)
 
 
 @app.command()

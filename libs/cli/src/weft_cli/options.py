@@ -43,6 +43,9 @@ EngineOption = Annotated[
 ]
 ShellArgument = Annotated[str, typer.Argument(metavar="bash|zsh|fish", autocompletion=shells)]
 NodeArgument = Annotated[str, typer.Argument(metavar="NODE", help="A node's name or id.", autocompletion=nodes)]
+DeadlineOption = Annotated[
+    str, typer.Option(metavar="SPAN", help="What still runs then is told and ended: 90s, 30m, 12h.")
+]
 ReasonOption = Annotated[str, typer.Option("--reason", help="Why; it stands in the log.")]
 DevicesOption = Annotated[str | None, typer.Option(help="Accelerators to use: all, none, 0, amd:1, !GPU-UUID…")]
 VramBudgetOption = Annotated[str | None, typer.Option(help="How much of each accelerator: 80%, 0.8, 12GB, 12GiB.")]

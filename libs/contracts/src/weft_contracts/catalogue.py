@@ -102,6 +102,8 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(request.RejectionRequested, ("gateway",), 10),
     Entry(request.CordonRequested, ("gateway",), NODES * 0.1),
     Entry(request.UncordonRequested, ("gateway",), NODES * 0.1),
+    Entry(request.DrainRequested, ("gateway",), NODES * 0.2),
+    Entry(request.ResumeRequested, ("gateway",), NODES * 0.2),
     Entry(request.LabelsRequested, ("gateway",), NODES * 0.1),
     Entry(request.ReplicaCapRequested, ("gateway",), NODES * 0.02),
     Entry(request.VramBudgetRequested, ("gateway",), NODES * 0.02),

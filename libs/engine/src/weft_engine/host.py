@@ -62,7 +62,8 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
         log.info("ready", extra={"port": port, "engine": facts.name, "engine_version": facts.version})
         ending = await endings.wait()
         life.retire()
-        await finish_requests(servicer, endings, ending)
+        if unfinished := await finish_requests(servicer, endings, ending):
+            announcer.say("ending", unfinished=unfinished)
         return ending.exit_code
     except LoadFailed as failed:
         life.move(pb.PHASE_FAILED, failed.sentence, permanent=failed.permanent)
@@ -93,8 +94,8 @@ async def load_or_end(launch: Launch, endings: Endings) -> Engine | Ending:
         ended.cancel()
 
 
-async def finish_requests(servicer: EngineServicer, endings: Endings, ending: Ending) -> None:
-    """Let running requests go on, within the ending's bound or until it is hurried."""
+async def finish_requests(servicer: EngineServicer, endings: Endings, ending: Ending) -> int:
+    """Let running requests go on, within the ending's bound or until it is hurried. How many are left then."""
     loop = asyncio.get_running_loop()
     until = loop.time() + ending.finish_within_s
     while servicer.running and loop.time() < until:
@@ -105,6 +106,7 @@ async def finish_requests(servicer: EngineServicer, endings: Endings, ending: En
             continue
     if servicer.running:
         log.warning("requests cut off", extra={"requests": servicer.running})
+    return servicer.running
 
 
 async def close_engine(engine: Engine) -> None:

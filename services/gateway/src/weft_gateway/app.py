@@ -15,7 +15,9 @@ from weft_runtime.service import Runtime
 from weft_gateway.inbound.admin.asking import ANONYMOUS, Asking
 from weft_gateway.inbound.admin.brake import Brake
 from weft_gateway.inbound.admin.events import Events
+from weft_gateway.inbound.admin.failures import Failures
 from weft_gateway.inbound.admin.joining import Joining
+from weft_gateway.inbound.admin.leaving import Leaving
 from weft_gateway.inbound.admin.logs import ReplicaLogs
 from weft_gateway.inbound.admin.models import Models
 from weft_gateway.inbound.admin.node_caps import NodeCaps
@@ -73,6 +75,7 @@ async def start(runtime: Runtime) -> None:
 
     events = Events(runtime.log, projection, directory.name_of_node)
     logs = ReplicaLogs(directory)
+    failures = Failures()
     routers = [
         Page().router,
         embeddings_router(),
@@ -82,7 +85,8 @@ async def start(runtime: Runtime) -> None:
         NodeCaps(directory, asking).router,
         RegistrationTokens(tokens, asking).router,
         Brake(asking).router,
-        Joining(directory, tokens, asking, credential).router,
+        Joining(directory, tokens, asking, credential, failures).router,
+        Leaving(directory, asking, failures).router,
         Models(directory, asking, people.lists).router,
         Replicas(people.lists).router,
         logs.router,

@@ -265,14 +265,24 @@ def test_a_retired_replica_is_unassigned_and_keeps_its_claim_until_it_stopped(me
     assert [] == mesh.settle()
 
 
-def test_a_draining_nodes_own_deadline_counts(mesh: Mesh):
+@pytest.mark.parametrize(("waited", "left"), [(0, 77), (70, 7), (78, 0)])
+def test_what_is_left_of_a_draining_nodes_own_deadline_counts(mesh: Mesh, waited: float, left: float):
     a = mesh.log.node("a", 8 * GIB)
     mesh.log.model("toy", spec(), replicas=1)
     mesh.settle()
     mesh.log.add(node(a), Draining(why="admin", deadline_s=77))
+    mesh.now = mesh.log.records[-1].at + waited
     mesh.log.retire(ONE)
     (fact,) = facts_of(mesh.settle(), Unassigned)
-    assert 77 == fact.deadline_s
+    assert left == fact.deadline_s
+
+
+def test_all_of_a_group_ends_with_the_drain_of_one_of_its_nodes(mesh: Mesh):
+    nodes = assign_group(mesh)
+    mesh.log.add(node(nodes[1]), Draining(why="admin", deadline_s=12))
+    mesh.now = mesh.log.records[-1].at + 2
+    mesh.log.retire(ONE)
+    assert [10, 10] == [fact.deadline_s for fact in facts_of(mesh.settle(), Unassigned)]
 
 
 def test_an_evicted_replica_leaves_its_node(mesh: Mesh):
@@ -284,7 +294,8 @@ def test_an_evicted_replica_leaves_its_node(mesh: Mesh):
     assert ONE == fact.replica
 
 
-def test_a_groups_nodes_are_unassigned_each_once(mesh: Mesh):
+def assign_group(mesh: Mesh) -> list[NodeId]:
+    """Replica 1 over two nodes."""
     nodes = [mesh.log.node(name, 8 * GIB) for name in "ab"]
     mesh.log.model("toy", spec(), replicas=1)
     members = tuple(
@@ -299,6 +310,11 @@ def test_a_groups_nodes_are_unassigned_each_once(mesh: Mesh):
         )
         mesh.log.add(node(id), fact)
     mesh.log.add(replica(ONE), Placed(model=TOY, revision=1, epoch=1, members=members, receipt=receipt))
+    return nodes
+
+
+def test_a_groups_nodes_are_unassigned_each_once(mesh: Mesh):
+    nodes = assign_group(mesh)
     mesh.log.retire(ONE)
     mesh.log.add(node(nodes[0]), Unassigned(replica=ONE, deadline_s=1, why="by another scheduler"))
     (commit,) = mesh.settle()

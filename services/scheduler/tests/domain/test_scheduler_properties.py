@@ -1,13 +1,15 @@
-"""Whatever happens in whatever order: no device is overcommitted, no batch breaks its guards."""
+"""Whatever happens in whatever order: no device is overcommitted, no batch breaks its guards, and who drains gets
+nothing."""
 
 from collections.abc import Callable
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from weft_contracts.commit import Decision
+from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.machine import PressureChanged
 from weft_contracts.facts.model import Deleted
-from weft_contracts.facts.node import Cordoned, Draining, Healthy, Removed, Resumed, Uncordoned, WentOffline
+from weft_contracts.facts.node import Assigned, Cordoned, Draining, Healthy, Removed, Resumed, Uncordoned, WentOffline
 from weft_contracts.facts.run import Failed, Loading, Stopped
 from weft_contracts.facts.values import ModelSpec, SimulatedSource
 from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId
@@ -116,6 +118,21 @@ class World:
                     self.log.add(run(node_id, ReplicaId(replica)), facts[number // 7])
                     return
 
+    def assigned_while_draining(self, since: int) -> list[NodeId]:
+        """Nodes that drained when a replica was assigned to them, in the records from `since` on."""
+        return [
+            NodeId(record.aggregate.key)
+            for index, record in enumerate(self.log.records)
+            if index >= since and any(isinstance(fact, Assigned) for fact in record.facts)
+            for last in [self.drain_before(NodeId(record.aggregate.key), index)]
+            if isinstance(last, Draining)
+        ]
+
+    def drain_before(self, id: NodeId, index: int) -> Fact | None:
+        """The last that was said of a node's draining before a record."""
+        said = [f for r in self.log.records[:index] if r.aggregate == node(id) for f in r.facts]
+        return next((fact for fact in reversed(said) if isinstance(fact, Draining | Resumed)), None)
+
     def overcommitted(self) -> list[tuple[NodeId, int]]:
         found: list[tuple[NodeId, int]] = []
         for id, view in self.log.fleet.nodes.items():
@@ -128,13 +145,15 @@ class World:
 
 @settings(max_examples=150, deadline=None)
 @given(happenings=HAPPENINGS, strategy=st.sampled_from(["binpack", "spread"]))
-def test_no_order_of_events_overcommits_a_device_or_breaks_a_guard(
+def test_no_order_of_events_overcommits_a_device_or_breaks_a_guard_or_places_where_a_node_drains(
     happenings: list[tuple[str, str, int]], strategy: str
 ):
     world = World(strategy)
     for happening in happenings:
+        before = len(world.log.records)
         world.happen(*happening)
         assert [] == world.overcommitted()
+        assert [] == world.assigned_while_draining(before)
     world.state.fold(world.log.records[world.folded :])
     again = refold(world.log)
     assert again == world.state.fleet == world.log.fleet

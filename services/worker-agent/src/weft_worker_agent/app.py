@@ -17,6 +17,7 @@ from weft_runtime.lifeline import lifeline_closed
 
 from weft_worker_agent.domain.steering import TERM_TO_KILL_S
 from weft_worker_agent.inbound.files import listening, metadata_route
+from weft_worker_agent.inbound.leaving import Leaving
 from weft_worker_agent.inbound.log_tails import LogTails
 from weft_worker_agent.inbound.machine_loop import MachineWatch
 from weft_worker_agent.inbound.pressure_loop import PressureWatch
@@ -73,6 +74,8 @@ class Agent:
             self._pressure = PressureWatch(identity.node, self._own, self._hosts, self._nvml, lambda: self._changed())
         self._lease: LeaseThread | None = None
         self._sessions: Sessions | None = None
+        self._gateway = Gateway(settings.gateway_url, identity)
+        self._leaving = Leaving(self._gateway, self._own)
         self._stop = asyncio.Event()
         self._host_changed = Wake()
 
@@ -80,7 +83,7 @@ class Agent:
         """Live until told to stop. Raises CannotJoin, KeeperGone, OSError."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._stop.set)
+            loop.add_signal_handler(number, self._told_to_stop, number)
         await self._hosts.refresh()  # adopt what runs before anything else: it must not wait for the log
         listener = listening(self._settings.state, self._settings.http_host, self._settings.http_port)
         heard = worker_filters(self._identity.node)
@@ -99,6 +102,7 @@ class Agent:
             "loads": self._hosts.watch_loads(self._bounds.still_s / 4),
             "pulse": self._beat(),
             "machine": self._machine.run(),
+            "leaving": self._leaving.come_back(),
             **({"pressure": self._pressure.run()} if self._pressure is not None else {}),
             "stop": self._stopped(),
         }
@@ -131,10 +135,9 @@ class Agent:
         if settings.max_replicas_per_model is not None:
             body["caps"] = {"replicas_per_model": settings.max_replicas_per_model}
         token = settings.join_token.get_secret_value() if settings.join_token is not None else None
-        gateway = Gateway(settings.gateway_url, self._identity)
         return Sessions(
             self._identity,
-            Joining(gateway, settings.state, body, token),
+            Joining(self._gateway, settings.state, body, token),
             self._own,
             self._hosts,
             self._steering,
@@ -164,17 +167,29 @@ class Agent:
                 self._lease.beat()
             await asyncio.sleep(_BEAT_S)
 
+    def _told_to_stop(self, number: int) -> None:
+        """By its keeper; SIGINT says that nothing is to be waited for."""
+        self._stop.set()
+        if number == signal.SIGINT:
+            self._leaving.hurry.set()
+            if self._steering.grace_s is not None:
+                self._steering.shut_down(0.0)
+
     async def _stopped(self) -> None:
-        """Wait for the stop, then let the hosts end and the log know. Every step is bounded."""
+        """Wait for the stop, drain, then let the hosts end and the log know. Every step is bounded."""
         fd = self._settings.lifeline_fd
         waits: list[asyncio.Task[Any]] = [asyncio.create_task(self._stop.wait())]
         if fd is not None:
             waits.append(asyncio.create_task(lifeline_closed(fd)))
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        if waits[0].done() and self._settings.drain_timeout:
+            waits.append(asyncio.create_task(self._leaving.drain(self._settings.drain_timeout)))
+            await asyncio.wait(waits[1:], return_when=asyncio.FIRST_COMPLETED)  # or the keeper is gone
         for wait in waits:
             wait.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)
         self._stop.set()
-        grace = self._settings.stop_timeout
+        grace = 0.0 if self._leaving.hurry.is_set() else self._settings.stop_timeout
         _log.info("worker stops", runs=sum(host.lives for host in self._hosts.view()), within=grace)
         self._steering.shut_down(grace)
         with contextlib.suppress(TimeoutError):

@@ -1,6 +1,6 @@
 """The agent's settings: environment variables `WEFT_…`, with defaults and ranges.
 
-The keeper reads three of them by itself (`outbound/keeper/options.py`): it must stay small.
+The keeper reads four of them by itself (`outbound/keeper/options.py`): it must stay small.
 """
 
 import re
@@ -18,7 +18,13 @@ from weft_worker_agent.domain.device_choice import parse_choice
 from weft_worker_agent.domain.device_report import Use
 from weft_worker_agent.domain.loading import LoadBounds
 from weft_worker_agent.domain.simulated_gpus import parse_simulated
-from weft_worker_agent.outbound.keeper.options import DEFAULT_STATE, DEFAULT_STOP_S, MAX_STOP_S
+from weft_worker_agent.outbound.keeper.options import (
+    DEFAULT_DRAIN_S,
+    DEFAULT_STATE,
+    DEFAULT_STOP_S,
+    MAX_DRAIN_S,
+    MAX_STOP_S,
+)
 
 _SHARE = re.compile(r"1/([1-9][0-9]?)")
 _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?")
@@ -71,6 +77,8 @@ class WorkerSettings(BaseSettings):
     """Seconds after which a load is given up even if it gets on."""
     stop_timeout: Annotated[float, Field(gt=0, le=MAX_STOP_S)] = DEFAULT_STOP_S
     """Seconds that running requests have when the worker stops."""
+    drain_timeout: Annotated[float, Field(ge=0, le=MAX_DRAIN_S)] = DEFAULT_DRAIN_S
+    """Seconds in which what runs here is replaced elsewhere and finished before the worker stops; 0: it isn't."""
     keeper_socket: Path | None = None
     """Set by the keeper."""
     lifeline_fd: int | None = None

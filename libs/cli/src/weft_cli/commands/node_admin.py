@@ -5,6 +5,8 @@ from typing import Any
 
 from weft_cli import where
 from weft_cli.client import segment
+from weft_cli.commands import draining
+from weft_cli.commands.tokens import span
 from weft_cli.failure import Exit, Failure
 
 
@@ -66,9 +68,13 @@ def cap(folder: Path | None, url: str | None, node: str, what: str, value: int |
     print(f"{node} takes {replicas or 'any number of'} replicas of a model, and {budget or 'all'} of each device")
 
 
-def remove(folder: Path | None, url: str | None, node: str, reason: str, *, force: bool) -> None:
-    """Take it out for good."""
-    where.gateway(folder, url).delete(_at(node), force="true" if force else "false", reason=reason)
+def remove(folder: Path | None, url: str | None, node: str, reason: str, deadline: str, *, force: bool) -> None:
+    """Take it out for good; first it is drained."""
+    gateway, seconds = where.gateway(folder, url), span(deadline, "--deadline")
+    query: dict[str, str | int] = {"force": "true" if force else "false", "deadline_s": seconds, "reason": reason}
+    asked = gateway.delete(_at(node), **query)
+    if asked.get("state") == "draining":
+        draining.follow(gateway, asked, node, seconds)
     print(f"{node} is removed: its key can't come back, its name is free")
 
 

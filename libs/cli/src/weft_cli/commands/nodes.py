@@ -1,9 +1,10 @@
 """`weft nodes`: the machines of the mesh."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 from weft_cli import api, where
@@ -54,10 +55,18 @@ def get(folder: Path | None, url: str | None, node: str, *, as_json: bool) -> No
         ("replicas of a model", caps["replicas_per_model"] or "any number"),
         ("of each device", caps["vram_budget"] or "all"),
         ("cordoned", "yes" if found["cordoned"] else "no"),
+        ("drain", _drain(found["drain"])),
         ("rejected", found["reason"]),
     ]
     print()
     table(("of it", "is"), [row for row in rows if row[1]])
+
+
+def _drain(drain: Mapping[str, Any] | None) -> str:
+    if drain is None:
+        return ""
+    whose = "its worker's, until it is back" if drain["why"] == "worker" else "an admin's, until it is lifted"
+    return whose + ("; then it is removed" if drain["leaves"] is not None else "")
 
 
 def show(found: Sequence[api.NodeRow]) -> None:

@@ -59,11 +59,11 @@ def revoke(folder: Path | None, url: str | None, token: str) -> None:
     print(f"{token} is revoked: nobody joins with it any more, who joined stays")
 
 
-def span(text: str) -> int:
+def span(text: str, option: str = "--expires") -> int:
     """Seconds. Raises Failure with status 2."""
     found = _SPAN.fullmatch(text)
     if found is None or not int(found[1]):
-        raise Failure(f"--expires {text}: want a span such as 90s, 30m, 12h or 7d", Exit.USAGE)
+        raise Failure(f"{option} {text}: want a span such as 90s, 30m, 12h or 7d", Exit.USAGE)
     return int(found[1]) * _SECONDS[found[2]]
 
 

@@ -106,6 +106,7 @@ class Plan:
             WEFT_NODE_NAME=f"worker-{number}",
             WEFT_STATE=str(self.state.worker(number)),
             WEFT_SHARE=f"1/{self.workers}",
+            WEFT_DRAIN_TIMEOUT="0",  # stopping all of the mesh is no drain
         )
 
     def _process(self, name: str, module: str, grace_s: float, **settings: str) -> Part:

@@ -92,13 +92,21 @@ class Draining(_Node, frozen=True):
 
     type: Literal["draining"] = "draining"
     why: Literal["admin", "worker"]
+    """An admin's drain stays until it is lifted, a worker's own until it joins again."""
     deadline_s: float
+    """What still runs so many seconds after this commit is told and ended."""
+    by: str = ""
+    """The actor, or the node itself."""
+    leaves: str | None = None
+    """Why it is removed once it is drained; None: it stays."""
 
 
 class Drained(_Node, frozen=True):
     """Its last run has stopped."""
 
     type: Literal["drained"] = "drained"
+    unfinished: dict[ReplicaId, int] = {}
+    """Requests that still ran at the deadline, by replica: each was told, or went on elsewhere."""
 
 
 class Resumed(_Node, frozen=True):

@@ -55,6 +55,24 @@ class UncordonRequested(_Request, frozen=True):
     why: str = ""
 
 
+class DrainRequested(_Request, frozen=True):
+    """Empty a node: what runs there is replaced elsewhere, finished and retired."""
+
+    type: Literal["drain_requested"] = "drain_requested"
+    node: NodeId
+    why: Literal["admin", "worker"] = "admin"
+    deadline_s: Annotated[float, Field(ge=0)]
+    """What still runs so many seconds later is told and ended."""
+
+
+class ResumeRequested(_Request, frozen=True):
+    """Lift a drain; a worker lifts only its own."""
+
+    type: Literal["resume_requested"] = "resume_requested"
+    node: NodeId
+    why: Literal["admin", "worker"] = "admin"
+
+
 class LabelsRequested(_Request, frozen=True):
     """Change a node's labels, whatever it says of itself."""
 
@@ -83,13 +101,15 @@ class VramBudgetRequested(_Request, frozen=True):
 
 
 class RemovalRequested(_Request, frozen=True):
-    """Take a node out of the mesh for good: its key can't come back."""
+    """Take a node out of the mesh for good: its key can't come back. What runs there is drained first."""
 
     type: Literal["removal_requested"] = "removal_requested"
     node: NodeId
     why: str = ""
     force: bool = False
-    """Even if replicas run there: they are lost and replaced."""
+    """Without a drain: replicas that run there are lost and replaced."""
+    deadline_s: Annotated[float, Field(ge=0)] | None = None
+    """Of the drain; None: nothing is drained, and what runs there makes the request be refused."""
 
 
 class BrakeLiftRequested(_Request, frozen=True):
@@ -170,6 +190,8 @@ RequestFact = Annotated[
     | RejectionRequested
     | CordonRequested
     | UncordonRequested
+    | DrainRequested
+    | ResumeRequested
     | LabelsRequested
     | ReplicaCapRequested
     | VramBudgetRequested

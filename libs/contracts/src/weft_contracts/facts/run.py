@@ -72,6 +72,8 @@ class Stopped(_Run, frozen=True):
     type: Literal["stopped"] = "stopped"
     why: Literal["retired", "shutdown", "exited"]
     detail: str = ""
+    unfinished: int = 0
+    """Requests that still ran when its time to finish was up: each was told, or went on elsewhere."""
 
 
 class Failed(_Run, frozen=True):

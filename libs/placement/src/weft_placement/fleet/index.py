@@ -113,7 +113,7 @@ class Fleet:
     def _apply_node(self, id: NodeId, recorded: Recorded, facts: Sequence[Fact]) -> None:
         view = self.nodes.get(id)
         for fact in cast("Sequence[NodeFact]", facts):
-            view = evolve_node(id, view, fact)
+            view = evolve_node(id, view, fact, recorded.at)
             if view is not None:
                 self.nodes[id] = view
                 self._follow_node(id, fact, recorded)

@@ -11,7 +11,7 @@ from weft_contracts.facts.machine import (
 )
 from weft_contracts.facts.node import Draining, NodeFact
 from weft_contracts.facts.values import Addresses, Backend, Caps, Hardware
-from weft_contracts.ids import NodeId
+from weft_contracts.ids import NodeId, ReplicaId
 
 from weft_placement.fleet.auto_labels import auto_labels
 from weft_placement.fleet.changed import changed
@@ -55,6 +55,10 @@ class NodeView:
     drained: bool = False
     drain: Draining | None = None
     """Why it drains and how long that may take; None while it doesn't."""
+    drain_ends_at: float = 0.0
+    """What still runs then is told and ended; seconds since the epoch, while it drains."""
+    unfinished: Mapping[ReplicaId, int] = field(default_factory=dict[ReplicaId, int])
+    """Requests that still ran at the end of its last drain, by replica."""
     cordoned: bool = False
     removed: bool = False
     hardware: Hardware | None = None
@@ -88,7 +92,7 @@ class NodeView:
             case "pending" | "joined":
                 return "pending"
             case "offline":
-                return "offline"
+                return "drained" if self.drained else "offline"
             case "healthy" | "unhealthy":
                 if self.drained:
                     return "drained"
@@ -119,8 +123,9 @@ def _with_presence(view: NodeView, presence: Presence) -> NodeView:
     return changed(view, presence=presence) if view.approved else view
 
 
-def evolve_node(id: NodeId, view: NodeView | None, fact: NodeFact) -> NodeView | None:
-    """The node after one of its own facts. Nothing before `joined` makes a node.
+def evolve_node(id: NodeId, view: NodeView | None, fact: NodeFact, at: float) -> NodeView | None:
+    """The node after one of its own facts, which the log took `at` seconds since the epoch. Nothing before `joined`
+    makes a node.
 
     Here and in the other folds facts are told apart by `type`: asking pydantic for a class costs ten times as much.
     """
@@ -167,11 +172,12 @@ def evolve_node(id: NodeId, view: NodeView | None, fact: NodeFact) -> NodeView |
         case "offline":
             return _with_presence(view, "offline")
         case "draining":
-            return changed(view, draining=True, drained=False, drain=fact)
+            ends_at = at + fact.deadline_s
+            return changed(view, draining=True, drained=False, drain=fact, drain_ends_at=ends_at, unfinished={})
         case "drained":
-            return changed(view, drained=True)
+            return changed(view, drained=True, unfinished=fact.unfinished)
         case "resumed":
-            return changed(view, draining=False, drained=False, drain=None)
+            return changed(view, draining=False, drained=False, drain=None, drain_ends_at=0.0)
         case "cordoned":
             return changed(view, cordoned=True)
         case "uncordoned":

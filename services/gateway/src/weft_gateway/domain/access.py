@@ -4,8 +4,10 @@ from collections.abc import Iterable
 
 from weft_gateway.domain.refused import Refused
 
-OPEN_PATHS = frozenset({"/healthz", "/readyz", "/api/node/register", "/api/node/credential"})
-"""Probes, and the two routes that check a token or a signature themselves."""
+NODES_OWN = frozenset({f"/api/node/{what}" for what in ("register", "credential", "drain", "resume", "deregister")})
+"""What a node's machine asks for itself: these routes check a token or a signature themselves."""
+OPEN_PATHS = frozenset({"/healthz", "/readyz"}) | NODES_OWN
+"""The nodes' own, and probes."""
 PROBES = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json", "/asyncapi.json"})
 PAGE = "/page/"
 """Under it lie the files of the first page, which is `/`."""

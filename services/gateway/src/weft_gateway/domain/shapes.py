@@ -31,8 +31,23 @@ def node_shape(view: NodeView) -> Shape:
         "pressure": {str(device): used for device, used in view.pressure.items()},
         "agent_version": view.agent_version,
         "cordoned": view.cordoned,
+        "drain": drain_shape(view),
         "caps": caps_shape(view.caps),
         "reason": view.rejected,
+    }
+
+
+def drain_shape(view: NodeView) -> Shape | None:
+    """Null while it doesn't drain; `unfinished` are requests that still ran at its end, by replica."""
+    if view.drain is None:
+        return None
+    return {
+        "why": view.drain.why,
+        "by": view.drain.by,
+        "deadline_s": view.drain.deadline_s,
+        "ends_at": view.drain_ends_at,
+        "leaves": view.drain.leaves,
+        "unfinished": dict(view.unfinished),
     }
 
 

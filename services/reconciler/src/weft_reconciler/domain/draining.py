@@ -5,13 +5,17 @@ from dataclasses import dataclass, field
 from weft_contracts.commit import Cause
 from weft_contracts.facts.node import Draining
 from weft_contracts.ids import NodeId
+from weft_placement.fleet import Fleet
+
+WAITS = 0.5
+"""Of a drain's deadline: what is left is for running requests to end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drain:
     """The last drain that began on a node."""
 
-    ends_at: float
+    waits_until: float
     """Seconds since the epoch: what is not replaced by then is retired all the same."""
     cause: Cause
 
@@ -24,4 +28,13 @@ class Drains:
 
     def note(self, node: NodeId, fact: Draining, at: float, cause: Cause) -> None:
         """A drain began."""
-        self.begun[node] = Drain(at + fact.deadline_s, cause)
+        self.begun[node] = Drain(at + WAITS * fact.deadline_s, cause)
+
+    def waits(self, node: NodeId, fleet: Fleet, now: float) -> bool:
+        """Whether what serves on a draining node waits for its replacement: another node may take it yet."""
+        drain = self.begun.get(node)
+        if drain is None or now >= drain.waits_until:
+            return False
+        return any(
+            other.approved and not (other.draining or other.gone) for id, other in fleet.nodes.items() if id != node
+        )

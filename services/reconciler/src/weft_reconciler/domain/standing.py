@@ -92,7 +92,7 @@ def _draining(state: State, replica: ReplicaView, nodes: list[NodeView], moment:
         if not node.draining:
             continue
         drain = state.drains.begun.get(node.id)
-        stays = replica.state == "ready" and drain is not None and moment.now < drain.ends_at
+        stays = replica.state == "ready" and state.drains.waits(node.id, state.fleet, moment.now)
         return Judgement(
             Standing.LEAVING if stays else Standing.OVER,
             f"{node.name} drains",

@@ -7,11 +7,13 @@ from weft_contracts.facts.request import (
     ApprovalRequested,
     BrakeLiftRequested,
     CordonRequested,
+    DrainRequested,
     JoinRequested,
     LabelsRequested,
     RejectionRequested,
     RemovalRequested,
     ReplicaCapRequested,
+    ResumeRequested,
     TokenRequested,
     TokenRevocationRequested,
     UncordonRequested,
@@ -21,6 +23,7 @@ from weft_contracts.facts.request import (
 from weft_registry.domain.approval import approve, reject
 from weft_registry.domain.caps import cap_replicas, set_budget
 from weft_registry.domain.cordon import cordon, uncordon
+from weft_registry.domain.draining import drain, resume
 from weft_registry.domain.joining import join
 from weft_registry.domain.labels import label
 from weft_registry.domain.liveness import lift
@@ -54,6 +57,8 @@ def _about_a_node(
     | RejectionRequested
     | CordonRequested
     | UncordonRequested
+    | DrainRequested
+    | ResumeRequested
     | LabelsRequested
     | ReplicaCapRequested
     | VramBudgetRequested
@@ -74,6 +79,10 @@ def _about_a_node(
             return cordon(pending, node, fact)
         case UncordonRequested():
             return uncordon(pending, node, fact)
+        case DrainRequested():
+            return drain(pending, node, fact)
+        case ResumeRequested():
+            return resume(pending, node, fact)
         case LabelsRequested():
             return label(pending, node, fact)
         case ReplicaCapRequested():

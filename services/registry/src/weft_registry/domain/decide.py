@@ -6,6 +6,7 @@ from weft_contracts.commit import Decision
 from weft_contracts.subjects import Aggregate
 
 from weft_registry.domain.answering import answer
+from weft_registry.domain.draining import finished
 from weft_registry.domain.founding import BootstrapToken, found
 from weft_registry.domain.hearing import Patience, Signs
 from weft_registry.domain.liveness import judge
@@ -24,7 +25,7 @@ def decide(
     version: str,
     token: BootstrapToken | None = None,
 ) -> list[Decision]:
-    """Founding first, then requests, then who is alive.
+    """Founding first, then requests, then who is alive, then whose drain is done.
 
     Decisions of one round share no aggregate: who asks for what another was just given is answered next round,
     when what became of that is folded. A request that can't be decided about holds up no other.
@@ -35,7 +36,7 @@ def decide(
     touched: set[Aggregate] = set()
     for pending in islice(state.pending.values(), REQUESTS_A_ROUND):
         _add(decisions, touched, answer(state, pending, now))
-    for decision in judge(state, signs, patience):
+    for decision in (*judge(state, signs, patience), *finished(state)):
         _add(decisions, touched, decision)
     return decisions
 

@@ -9,6 +9,7 @@ from weft_contracts.ids import node_id_of
 from weft_contracts.subjects import name as name_of
 from weft_contracts.subjects import node as node_of
 
+from weft_registry.domain.draining import lifted_by_joining
 from weft_registry.domain.labels import label_fault
 from weft_registry.domain.outcomes import fulfilled, rejected
 from weft_registry.domain.state import Pending, RegistryState
@@ -58,7 +59,8 @@ def join(state: RegistryState, pending: Pending, fact: JoinRequested, now: float
     if node is not None:
         if node.name != fact.name:
             return rejected(pending, 409, f"this node joined as {node.name!r}: a node keeps its name")
-        facts: tuple[Fact, ...] = (Rejoined(addresses=fact.addresses, labels=fact.labels, caps=fact.caps),)
+        rejoined = Rejoined(addresses=fact.addresses, labels=fact.labels, caps=fact.caps)
+        facts: tuple[Fact, ...] = (rejoined, *lifted_by_joining(node))
         if not node.approved:
             facts += approval
         return Decision(

@@ -53,7 +53,8 @@ def _transition(node: NodeView, signs: Signs, patience: Patience, braked: bool) 
 
 def _brake(state: RegistryState, signs: Signs, patience: Patience, decisions: list[Decision]) -> bool:
     """Set or lift the brake; returns whether it holds for this round."""
-    nodes = [node for node in state.fleet.nodes.values() if node.approved and not node.removed]
+    # Who was drained may go when it likes: its silence says nothing of the network.
+    nodes = [node for node in state.fleet.nodes.values() if node.approved and not (node.removed or node.drained)]
     before = [node for node in nodes if node.id in signs.healthy_before and node.id not in state.given_up]
     silent = [node for node in before if signs.silence.get(node.id, 0.0) >= patience.unhealthy]
     at_once = _too_many(len(silent), len(before))
@@ -63,9 +64,10 @@ def _brake(state: RegistryState, signs: Signs, patience: Patience, decisions: li
             fact = BrakeSet(silent=len(silent), healthy_before=len(before))
             decisions.append(_of_mesh(state, fact, f"{len(silent)} of {len(before)} nodes fell silent at once"))
         return at_once
-    # As many as were healthy then are wanted back, whoever they are; a removed node is wanted no more.
+    # As many as were healthy then are wanted back, whoever they are; a removed or drained node is wanted no more.
     wanted = min(brake.healthy_before, len(nodes))
-    if at_once or _too_many(wanted - len(signs.alive), wanted):
+    alive = sum(node.id in signs.alive for node in nodes)
+    if at_once or _too_many(wanted - alive, wanted):
         return True
     decisions.append(_of_mesh(state, BrakeLifted(why="the leases came back"), "the leases came back"))
     return False

@@ -11,6 +11,7 @@ from weft_contracts.facts.request import (
     ApprovalRequested,
     BrakeLiftRequested,
     CordonRequested,
+    DrainRequested,
     Fulfilled,
     JoinRequested,
     LabelsRequested,
@@ -18,16 +19,18 @@ from weft_contracts.facts.request import (
     RejectionRequested,
     RemovalRequested,
     ReplicaCapRequested,
+    ResumeRequested,
     TokenRequested,
     TokenRevocationRequested,
     UncordonRequested,
     VramBudgetRequested,
 )
 from weft_contracts.facts.token import TokenFact
-from weft_contracts.ids import NodeId, RequestId, TokenId
+from weft_contracts.ids import NodeId, ReplicaId, RequestId, TokenId
 from weft_contracts.subjects import Aggregate
 from weft_placement.fleet import Fleet
 
+from weft_registry.domain.drains import Drains
 from weft_registry.domain.tokens import Tokens
 
 Asked = (
@@ -36,6 +39,8 @@ Asked = (
     | RejectionRequested
     | CordonRequested
     | UncordonRequested
+    | DrainRequested
+    | ResumeRequested
     | LabelsRequested
     | ReplicaCapRequested
     | VramBudgetRequested
@@ -86,6 +91,7 @@ class RegistryState:
     """When each removed node was removed, in seconds since the epoch."""
     given_up: set[NodeId] = field(default_factory=set[NodeId])
     """Nodes that were silent when an operator lifted the brake, until they are healthy again."""
+    drains: Drains = field(default_factory=Drains)
     founded: bool = False
     mesh_sequence: int = 0
 
@@ -95,6 +101,9 @@ class RegistryState:
         match recorded.aggregate.kind:
             case "node":
                 self._apply_node(NodeId(recorded.aggregate.key), recorded)
+            case "run":
+                ran_on, _, replica = recorded.aggregate.key.partition(".")
+                self.drains.of_run(NodeId(ran_on), ReplicaId(replica), recorded)
             case "token":
                 token = TokenId(recorded.aggregate.key)
                 for fact in recorded.facts:
@@ -112,6 +121,7 @@ class RegistryState:
     def _apply_node(self, id: NodeId, recorded: Recorded) -> None:
         if any(isinstance(fact, Removed) for fact in recorded.facts):
             self.removals[id] = recorded.at
+        self.drains.of_node(id, recorded)
         node = self.fleet.nodes.get(id)
         if node is None or node.removed or node.presence == "healthy":
             self.given_up.discard(id)

@@ -22,7 +22,7 @@ def decide(
     Fold what came of them before the next call. `now` is seconds since the epoch; nothing is decided
     about `suspects`.
     """
-    leaving = retire(state.fleet, rules, suspects)
+    leaving = retire(state.fleet, rules, suspects, now)
     retired = leaving.decision("retired")
     given = Circumstances(rules.policy, now, seed)
     placed = place(state, rules, given, suspects, leaving.nodes)

@@ -15,19 +15,17 @@ _LOOKED_AT = 1024
 """Leaving replicas that one round looks at."""
 
 
-def retire(fleet: Fleet, rules: Rules, suspects: Container[Aggregate]) -> Batch:
-    """`unassigned` on each node that still runs a replica that was retired or evicted."""
+def retire(fleet: Fleet, rules: Rules, suspects: Container[Aggregate], now: float) -> Batch:
+    """`unassigned` on each node that still runs a replica that was retired or evicted. `now` is seconds since the
+    epoch."""
     batch = Batch(fleet)
     for id in islice(fleet.leaving, _LOOKED_AT):
         if batch.replicas >= rules.batch:
             break
         replica = fleet.replicas[id]
         cause = replica.retire_cause or replica.cause
-        facts = {
-            member.node: _unassigned(fleet, replica, member.node, rules)
-            for member in replica.members
-            if _runs_on(fleet, replica, member.node)
-        }
+        fact = _unassigned(fleet, replica, rules, now)
+        facts = {member.node: fact for member in replica.members if _runs_on(fleet, replica, member.node)}
         if any(node(id) in suspects for id in facts) or not batch.takes(cause, facts):
             continue
         batch.add(cause, facts)
@@ -39,8 +37,10 @@ def _runs_on(fleet: Fleet, replica: ReplicaView, id: NodeId) -> bool:
     return assignment is not None and not assignment.retiring
 
 
-def _unassigned(fleet: Fleet, replica: ReplicaView, id: NodeId, rules: Rules) -> Unassigned:
-    drain = fleet.nodes[id].drain
-    deadline = rules.retire_deadline_s if drain is None else drain.deadline_s
+def _unassigned(fleet: Fleet, replica: ReplicaView, rules: Rules, now: float) -> Unassigned:
+    """Where one of its nodes drains, all of it ends when that drain does."""
+    nodes = (fleet.nodes.get(member.node) for member in replica.members)
+    left = [node.drain_ends_at - now for node in nodes if node is not None and node.draining]
+    deadline = max(0.0, round(min(left), 3)) if left else rules.retire_deadline_s
     why = replica.retire_why or ("made room" if replica.evicted else "not wanted")
     return Unassigned(replica=replica.id, deadline_s=deadline, why=why)

@@ -32,6 +32,8 @@ class End:
     """Another start would fail the same way, here and elsewhere."""
     local: bool = False
     """Another start would fail the same way here: what is wrong is this node's."""
+    unfinished: int = 0
+    """Requests that still ran when its time to finish was up."""
 
 
 @dataclass(frozen=True, slots=True)

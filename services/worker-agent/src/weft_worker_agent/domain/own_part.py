@@ -80,6 +80,9 @@ class OwnPart:
     approved: Cause | None = None
     """Of what follows from this node's joining or approval, whichever came last."""
     removed: bool = False
+    drain: Literal["admin", "worker"] | None = None
+    """Whose drain stands; None: it doesn't drain."""
+    drained: bool = False
 
 
 def evolve(part: OwnPart, commit: Recorded) -> OwnPart:
@@ -100,6 +103,12 @@ def _one(part: OwnPart, commit: Recorded, fact: Fact) -> OwnPart:
             return replace(part, approved=commit.cause, removed=False)
         case node.Removed():
             return replace(part, removed=True)
+        case node.Draining():
+            return replace(part, drain=fact.why, drained=False)
+        case node.Drained():
+            return replace(part, drained=True)
+        case node.Resumed():
+            return replace(part, drain=None, drained=False)
         case machine.Reported():
             devices = {device.index for device in fact.hardware.devices}
             pressure = {index: used for index, used in part.pressure.items() if index in devices}

@@ -95,11 +95,12 @@ def _of_none(
 ) -> Report | None:
     replica, epoch = assignment.replica, assignment.epoch
     host = next((h for h in ended if record is not None and h.incarnation == record.incarnation), None)
-    detail = _cut(host.end.reason) if host is not None and host.end is not None else VANISHED
+    end = host.end if host is not None else None
+    detail, unfinished = (_cut(end.reason), end.unfinished) if end is not None else (VANISHED, 0)
     if assignment.retirement is not None:
         stopping = record is not None and record.phase == "stopping"
         cause = record.cause if record is not None and stopping else assignment.retirement.cause
-        return Report(replica, run.Stopped(epoch=epoch, why="retired"), cause)
+        return Report(replica, run.Stopped(epoch=epoch, why="retired", unfinished=unfinished), cause)
     given_up = tries.given_up if tries is not None and tries.epoch == epoch else None
     if given_up is not None:
         if record is not None and record.phase == "failed":
@@ -110,7 +111,7 @@ def _of_none(
     if record is None or not record.open:
         return None
     if shutdown:
-        return Report(replica, run.Stopped(epoch=epoch, why="shutdown"), record.cause)
+        return Report(replica, run.Stopped(epoch=epoch, why="shutdown", unfinished=unfinished), record.cause)
     return Report(replica, run.Stopped(epoch=epoch, why="exited", detail=detail), record.cause)
 
 

@@ -130,7 +130,7 @@ def _of_living(
         late = overdue(host, assignment.fact.spec.weights.weight_bytes, bounds, now)
         if late is not None:
             return [Signal(host.incarnation, "TERM", late, for_good=True)]
-    if (why := _must_end(host, now)) is None:
+    if (why := _must_end(host, now, at_once=shutdown_grace_s == 0)) is None:
         return []
     if host.term_at is None:
         return [Signal(host.incarnation, "TERM", why)]
@@ -139,10 +139,12 @@ def _of_living(
     return []
 
 
-def _must_end(host: Host, now: float) -> str | None:
+def _must_end(host: Host, now: float, *, at_once: bool) -> str | None:
     """Why a living host must be ended by a signal; None if it need not."""
     if host.term_at is not None:
         return "it did not end when asked to"
+    if host.retire_at is not None and at_once:
+        return "its worker ends at once"
     if host.retire_at is not None and now >= host.retire_at + host.retire_within:
         return f"it did not finish within {host.retire_within:g} s"
     if host.failing_since is not None and now >= host.failing_since + FAILING_S:

@@ -1,4 +1,4 @@
-"""The two calls that a node makes to the gateway: to register, and to fetch its credential."""
+"""The calls that a node makes to the gateway: to register, to fetch its credential, to say that it goes and is back."""
 
 import time
 from dataclasses import dataclass
@@ -54,11 +54,7 @@ class Gateway:
 
         Raises UnknownNode, NotNow, BadCredential.
         """
-        nonce = str(int(time.time()))
-        node = self.identity.node
-        signature = self.identity.sign(f"weft-credential:{node}:{nonce}".encode())
-        body = {"node": node, "nonce": nonce, "signature": signature}
-        response = await self._post("/api/node/credential", body)
+        response = await self._post("/api/node/credential", self._signed("credential", str(int(time.time()))))
         if response.status_code == 202:
             return None
         if response.status_code in (403, 404, 410):
@@ -66,6 +62,29 @@ class Gateway:
         if not response.is_success:
             raise NotNow(_sentence(response), response.status_code)
         return parse(response.json(), time.time())
+
+    async def drain(self, deadline_s: float) -> None:
+        """Ask for this node's own drain. Raises Refused, UnknownNode, NotNow."""
+        await self._said("drain", deadline_s=deadline_s)
+
+    async def resume(self) -> None:
+        """Lift this node's own drain. Raises Refused, UnknownNode, NotNow."""
+        await self._said("resume")
+
+    async def _said(self, what: str, **fields: float) -> None:
+        body = self._signed(what, f"{time.time():.3f}")
+        response = await self._post(f"/api/node/{what}", body | fields)
+        if response.status_code in (403, 404, 410):
+            raise UnknownNode(_sentence(response))
+        if response.status_code in (400, 401, 405, 409, 422):
+            raise Refused(response.status_code, _sentence(response))
+        if not response.is_success:
+            raise NotNow(_sentence(response), response.status_code)
+
+    def _signed(self, what: str, nonce: str) -> dict[str, Any]:
+        node = self.identity.node
+        signature = self.identity.sign(f"weft-{what}:{node}:{nonce}".encode())
+        return {"node": node, "nonce": nonce, "signature": signature}
 
     async def _post(self, path: str, body: dict[str, Any]) -> "httpx.Response":
         import httpx  # only a node that joins or renews needs it, and it is heavy

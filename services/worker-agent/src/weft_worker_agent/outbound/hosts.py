@@ -232,7 +232,11 @@ class Hosts:
         status = entry.status
         last = next((line for line in reversed(kept.stderr) if line.strip()), "")
         permanent = kept.exit_code == PERMANENT_EXIT or (status.phase == "failed" and status.permanent)
-        self._set_end(entry, End(kept.exit_code, sentence_of(kept.exit_code, status.reason, last.strip()), permanent))
+        reason = sentence_of(kept.exit_code, status.reason, last.strip())
+        unfinished = status.unfinished
+        if entry.host.kill_at is not None and entry.load is not None:  # it could not say so itself
+            unfinished = unfinished or entry.load.running + entry.load.waiting
+        self._set_end(entry, End(kept.exit_code, reason, permanent, unfinished=unfinished))
         _log.info(
             "host ended",
             replica=entry.host.replica,

@@ -72,6 +72,7 @@ class Status:
     engine_version: str = ""
     reason: str = ""
     permanent: bool = False
+    unfinished: int = 0
 
 
 def status_of(line: Mapping[str, Any] | None) -> Status:
@@ -80,6 +81,7 @@ def status_of(line: Mapping[str, Any] | None) -> Status:
         return Status()
     port = line.get("port")
     engine = line.get("engine")
+    unfinished = line.get("unfinished")
     return Status(
         phase=str(line.get("phase", "")),
         port=port if isinstance(port, int) and port > 0 else None,
@@ -87,6 +89,7 @@ def status_of(line: Mapping[str, Any] | None) -> Status:
         engine_version=str(line.get("engine_version", "")),
         reason=str(line.get("reason", "")),
         permanent=line.get("permanent") is True,
+        unfinished=unfinished if isinstance(unfinished, int) and unfinished > 0 else 0,
     )
 
 

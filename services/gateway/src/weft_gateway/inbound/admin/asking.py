@@ -25,12 +25,15 @@ class Asking:
         self._requests = requests
         self._wait = wait
 
-    async def ask(self, request: Request, fact: Fact, drawn: frozenset[str] = frozenset()) -> RequestView:
+    async def ask(
+        self, request: Request, fact: Fact, drawn: frozenset[str] = frozenset(), key: str | None = None
+    ) -> RequestView:
         """The fulfilled request. Raises Refused for a rejected one, and 504 for one without an outcome in time.
 
-        `drawn`: fields that are new at each try, by which two requests of one key are not told apart.
+        `drawn`: fields that are new at each try, by which two requests of one key are not told apart. `key`: what
+        makes two requests the same one; None: the header says.
         """
-        key = request.headers.get("idempotency-key")
+        key = key if key is not None else request.headers.get("idempotency-key")
         if key is not None and not 1 <= len(key) <= _MAX_KEY:
             raise Refused(400, f"Idempotency-Key must have 1 to {_MAX_KEY} characters.", param="idempotency-key")
         route = f"{request.method} {request.scope['route'].path}"

@@ -111,14 +111,31 @@ class AddressesBody(Addresses, frozen=True, extra="forbid"):
     http_port: Annotated[int, Field(ge=0, le=65535)]
 
 
-class CredentialBody(BaseModel, frozen=True, extra="forbid"):
-    """A node's poll for its credential, signed with its key over `weft-credential:<node>:<nonce>`."""
+class SignedBody(BaseModel, frozen=True, extra="forbid"):
+    """What a node asks for itself, signed with its key over `weft-<what>:<node>:<nonce>`."""
 
     node: Annotated[str, Field(pattern="^[a-z0-9-]{1,40}$")]
-    nonce: Annotated[str, Field(pattern="^[0-9]{1,12}$")]
+    nonce: Annotated[str, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,6})?$")]
     """Seconds since the epoch."""
     signature: Annotated[str, Field(min_length=1, max_length=128)]
     """Base64 of 64 bytes, Ed25519."""
+
+
+DrainSeconds = Annotated[float, Field(ge=0, le=7 * 86_400)]
+"""What still runs so many seconds later is told and ended."""
+DRAIN_S = 60.0
+
+
+class SignedDrainBody(SignedBody, frozen=True, extra="forbid"):
+    """The same, with how long its requests may take."""
+
+    deadline_s: DrainSeconds = DRAIN_S
+
+
+class DrainBody(BaseModel, frozen=True, extra="forbid"):
+    """How a node is emptied."""
+
+    deadline_s: DrainSeconds = DRAIN_S
 
 
 class ReasonBody(BaseModel, frozen=True, extra="forbid"):

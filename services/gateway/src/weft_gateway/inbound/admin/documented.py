@@ -1,6 +1,6 @@
 """What the OpenAPI document says of answers that the routes make by hand: problem bodies, and what a change brought."""
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -31,6 +31,12 @@ class NodeChanged(Changed):
     """A node that was changed."""
 
     node: str
+
+
+class NodeLeaves(NodeChanged):
+    """A node that is removed, or drains to be removed."""
+
+    state: Literal["draining", "removed"]
 
 
 class TokenChanged(Changed):

@@ -1,10 +1,7 @@
 """`/api/node/register` and `/api/node/credential`: how a machine joins. They check for themselves who asks."""
 
-import base64
-import binascii
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
@@ -15,14 +12,14 @@ from weft_contracts.ids import NodeId
 from weft_gateway.domain.buckets import Buckets
 from weft_gateway.domain.refused import Refused
 from weft_gateway.inbound.admin.asking import Asking, done
-from weft_gateway.inbound.admin.bodies import CredentialBody, RegisterBody
+from weft_gateway.inbound.admin.bodies import RegisterBody, SignedBody
 from weft_gateway.inbound.admin.documented import PROBLEMS
+from weft_gateway.inbound.admin.failures import Failures, too_often
+from weft_gateway.inbound.admin.signed import signing_node
 from weft_gateway.outbound.changes import away
 from weft_gateway.projections.directory import Directory
 from weft_gateway.projections.tokens import Tokens
 
-NONCE_S = 300.0
-"""How far a node's clock may be off."""
 Credential = Callable[[NodeId], Awaitable[bytes | None]]
 """A node's credential as the registry laid it out; None while there is none. Any error: the log is away."""
 
@@ -36,6 +33,7 @@ class Joining:
         tokens: Tokens,
         asking: Asking,
         credential: Credential,
+        failures: Failures,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._directory = directory
@@ -43,7 +41,7 @@ class Joining:
         self._asking = asking
         self._credential = credential
         self._now = now
-        self._failures = Buckets(size=10, every=2.0)
+        self._failures = failures
         self._joins = Buckets(size=6, every=10.0)
         self.router = APIRouter(tags=["joining"], responses=PROBLEMS)
         self.router.add_api_route("/api/node/register", self.register, methods=["POST"], status_code=202)
@@ -59,11 +57,11 @@ class Joining:
         except nkey.BadKey as error:
             raise Refused(400, f"`public_key` is not a user key: {error}.", param="public_key") from None
         except Refused:
-            self._failed(request)
+            self._failures.count(request)
             raise
         wait = self._joins.wait(body.public_key, time.monotonic())
         if wait:
-            raise _too_often(wait)
+            raise too_often(wait)
         self._joins.spend(body.public_key, time.monotonic())
         fact = JoinRequested(
             token=token,
@@ -75,27 +73,9 @@ class Joining:
         )
         return done(await self._asking.ask(request, fact), 202)
 
-    async def credential(self, request: Request, body: CredentialBody) -> Response:
+    async def credential(self, request: Request, body: SignedBody) -> Response:
         """A node's poll: 200 with its credential, 202 until it is approved and the registry laid one out."""
-        from weft_servers import nkey
-
-        node = self._directory.fleet.nodes.get(NodeId(body.node))
-        if node is None:
-            self._failed(request)
-            raise Refused(404, f"Node {body.node!r} is not known here; register it.", code="node_not_found")
-        off = abs(self._now() - int(body.nonce))
-        if off > NONCE_S:
-            raise Refused(
-                401, f"The nonce is {off:.0f} s away from this clock; set the node's clock.", code="stale_nonce"
-            )
-        signed = f"weft-credential:{body.node}:{body.nonce}".encode()
-        if not nkey.signed_by(node.public_key, signed, _bytes(body.signature)):
-            self._failed(request)
-            raise Refused(401, "The signature is not the node's over this nonce.", code="bad_signature")
-        if node.removed:
-            raise Refused(403, f"Node {node.name!r} was removed from the mesh.", code="node_removed")
-        if node.rejected is not None:
-            raise Refused(403, f"An admin turned node {node.name!r} away: {node.rejected}", code="node_rejected")
+        node = signing_node(self._directory, body, "credential", lambda: self._failures.count(request), self._now())
         if not node.approved:
             return JSONResponse({"state": "pending"}, status_code=202)
         try:
@@ -105,30 +85,3 @@ class Joining:
         if found is None:
             return JSONResponse({"state": "pending"}, status_code=202)
         return Response(found, media_type="application/json", headers={"cache-control": "no-store"})
-
-    def _failed(self, request: Request) -> None:
-        """Count a failure. Who fails too often hears 429 instead; a good token or signature is never held up."""
-        caller, now = _caller(request), time.monotonic()
-        wait = self._failures.wait(caller, now)
-        if wait:
-            raise _too_often(wait)
-        self._failures.spend(caller, now)
-
-
-def _caller(request: Request) -> str:
-    client: Any = request.client
-    return client.host if client else "local"
-
-
-def _too_often(wait: float) -> Refused:
-    seconds = max(1, round(wait + 0.5))
-    return Refused(
-        429, f"Too many tries; try again in {seconds} s.", code="too_often", headers={"retry-after": str(seconds)}
-    )
-
-
-def _bytes(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        raise Refused(400, "`signature` is not base64.", param="signature") from None

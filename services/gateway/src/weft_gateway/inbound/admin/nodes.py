@@ -9,15 +9,18 @@ from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.request import (
     ApprovalRequested,
     CordonRequested,
+    DrainRequested,
+    Fulfilled,
     RejectionRequested,
     RemovalRequested,
+    ResumeRequested,
     UncordonRequested,
 )
 
 from weft_gateway.domain.shapes import node_detail
 from weft_gateway.inbound.admin.asking import Asking, done
-from weft_gateway.inbound.admin.bodies import MAX_REASON, ReasonBody, RejectBody
-from weft_gateway.inbound.admin.documented import PROBLEMS, NodeChanged
+from weft_gateway.inbound.admin.bodies import DRAIN_S, MAX_REASON, DrainBody, DrainSeconds, ReasonBody, RejectBody
+from weft_gateway.inbound.admin.documented import PROBLEMS, NodeChanged, NodeLeaves
 from weft_gateway.inbound.admin.listing import PRINTABLE, Cursor, Limit, Source, Word, page
 from weft_gateway.inbound.admin.naming import named_node
 from weft_gateway.projections.directory import Directory
@@ -29,7 +32,7 @@ Label = Annotated[
 
 
 class Nodes:
-    """Listing, looking at, approving, rejecting, cordoning and removing nodes."""
+    """Listing, looking at, approving, rejecting, cordoning, draining and removing nodes."""
 
     def __init__(self, directory: Directory, asking: Asking, lists: Source) -> None:
         self._directory = directory
@@ -39,11 +42,14 @@ class Nodes:
         add = self.router.add_api_route
         add("/api/nodes", self.list, methods=["GET"])
         add("/api/nodes/{id}", self.get, methods=["GET"])
-        add("/api/nodes/{id}", self.remove, methods=["DELETE"], response_model=NodeChanged)
+        leaves: dict[int | str, dict[str, Any]] = {202: {"model": NodeLeaves}}
+        add("/api/nodes/{id}", self.remove, methods=["DELETE"], response_model=NodeLeaves, responses=leaves)
         add("/api/nodes/{id}/approve", self.approve, methods=["POST"], response_model=NodeChanged)
         add("/api/nodes/{id}/reject", self.reject, methods=["POST"], response_model=NodeChanged)
         add("/api/nodes/{id}/cordon", self.cordon, methods=["POST"], response_model=NodeChanged)
         add("/api/nodes/{id}/uncordon", self.uncordon, methods=["POST"], response_model=NodeChanged)
+        add("/api/nodes/{id}/drain", self.drain, methods=["POST"], response_model=NodeChanged)
+        add("/api/nodes/{id}/resume", self.resume, methods=["POST"], response_model=NodeChanged)
 
     async def list(
         self, after: Cursor = None, limit: Limit = 100, state: Word = None, name: Word = None, label: Label = None
@@ -60,15 +66,20 @@ class Nodes:
         self,
         request: Request,
         id: str,
-        force: Annotated[bool, Query(description="Even if replicas run there: they are lost and replaced")] = False,
+        force: Annotated[bool, Query(description="At once: replicas that run there are lost and replaced")] = False,
+        deadline_s: Annotated[DrainSeconds, Query(description="Of the drain, in seconds")] = DRAIN_S,
         reason: Annotated[str, Query(max_length=MAX_REASON)] = "",
     ) -> JSONResponse:
         """Take a node out for good: it is cut off, its name is free, its key can't come back.
 
-        409 while replicas run there, unless `force`.
+        While something runs there it is drained first: 202, and it is removed with its last run. A resume in between
+        keeps it.
         """
         node = named_node(self._directory, id)
-        return await self._changed(request, RemovalRequested(node=node.id, why=reason, force=force))
+        fact = RemovalRequested(node=node.id, why=reason, force=force, deadline_s=deadline_s)
+        view = await self._asking.ask(request, fact)
+        drains = isinstance(view.outcome, Fulfilled) and view.outcome.result.get("state") == "draining"
+        return done(view, 202 if drains else 200)
 
     async def approve(self, request: Request, id: str) -> JSONResponse:
         """Let a node that asked to join work here, also one that was rejected."""
@@ -88,6 +99,18 @@ class Nodes:
         """Lift a cordon."""
         node = named_node(self._directory, id)
         return await self._changed(request, UncordonRequested(node=node.id, why=body.reason if body else ""))
+
+    async def drain(self, request: Request, id: str, body: DrainBody | None = None) -> JSONResponse:
+        """Empty a node: what runs there is replaced, finished and retired; until a resume nothing is placed there.
+
+        Answers when the drain has begun; the node's `drain` tells how it goes on, its state when it is done.
+        """
+        node = named_node(self._directory, id)
+        return await self._changed(request, DrainRequested(node=node.id, deadline_s=(body or DrainBody()).deadline_s))
+
+    async def resume(self, request: Request, id: str) -> JSONResponse:
+        """Lift a drain, an admin's or the worker's own."""
+        return await self._changed(request, ResumeRequested(node=named_node(self._directory, id).id))
 
     async def _changed(self, request: Request, fact: Fact) -> JSONResponse:
         return done(await self._asking.ask(request, fact))

@@ -90,16 +90,26 @@ class Keeper:
                 host.end(signal.SIGKILL)
 
     def _end(self, why: str) -> None:
+        if self._stage == "agent":
+            self._hurry(why)
         if self._stage != "running":
             return
         log("keeper ends", why=why)
-        self._desk.close()
+        if not self._options.drain_s:
+            self._desk.close()
         self._stage = "agent"
-        self._deadline = time.monotonic() + self._options.grace_s + AGENT_MARGIN_S
+        self._deadline = time.monotonic() + self._options.drain_s + self._options.grace_s + AGENT_MARGIN_S
         self._agent.end()
+
+    def _hurry(self, why: str) -> None:
+        """Told to end once more: nothing waits any longer."""
+        log("keeper hurries", why=why)
+        self._deadline = time.monotonic() + AGENT_MARGIN_S
+        self._agent.end(signal.SIGINT)
 
     def _end_hosts(self, now: float) -> None:
         self._stage = "hosts"
+        self._desk.close()
         self._deadline = now + HOSTS_TERM_S
         for host in self._desk.living():
             host.end(signal.SIGTERM)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 DEFAULT_STATE = os.path.join("~", ".local", "state", "weft", "worker")
 DEFAULT_STOP_S = 10.0
 MAX_STOP_S = 600.0
+DEFAULT_DRAIN_S = 60.0
+MAX_DRAIN_S = 3600.0
 USAGE = "usage: python -m weft_worker_agent [--state DIR] [--lifeline FD]"
 
 
@@ -17,7 +19,8 @@ class BadOption(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a keeper runs. `grace_s` bounds the end of running requests when all of it stops."""
+    """How a keeper runs. `drain_s` bounds the worker's own drain when it is told to stop (0: none), `grace_s` the end
+    of running requests after it."""
 
     state: str
     agent: tuple[str, ...]
@@ -25,6 +28,7 @@ class Options:
     lifeline: int = -1
     """A pipe that the launcher holds open; -1: none."""
     grace_s: float = DEFAULT_STOP_S
+    drain_s: float = 0.0
 
 
 def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> Options:
@@ -44,7 +48,8 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> Options:
         state=os.path.abspath(os.path.expanduser(given["--state"] or DEFAULT_STATE)),
         agent=(sys.executable, "-m", "weft_worker_agent", "--agent"),
         lifeline=_descriptor(given["--lifeline"]),
-        grace_s=_seconds("WEFT_STOP_TIMEOUT", environ),
+        grace_s=_seconds("WEFT_STOP_TIMEOUT", environ, DEFAULT_STOP_S, MAX_STOP_S),
+        drain_s=_seconds("WEFT_DRAIN_TIMEOUT", environ, DEFAULT_DRAIN_S, MAX_DRAIN_S, none=True),
     )
 
 
@@ -58,12 +63,13 @@ def _descriptor(text: str) -> int:
     return int(text)
 
 
-def _seconds(name: str, environ: Mapping[str, str]) -> float:
+def _seconds(name: str, environ: Mapping[str, str], default: float, most: float, *, none: bool = False) -> float:
+    """`none`: 0 is a number of seconds too."""
     text = environ.get(name, "")
     try:
-        value = float(text) if text else DEFAULT_STOP_S
+        value = float(text) if text else default
     except ValueError:
         value = -1.0
-    if not 0 < value <= MAX_STOP_S:
-        raise BadOption(f"{name}={text!r}: want seconds above 0 and up to {MAX_STOP_S:g}")
+    if not (0 < value <= most or (none and value == 0)):
+        raise BadOption(f"{name}={text!r}: want seconds {'from' if none else 'above'} 0 and up to {most:g}")
     return value

@@ -1,0 +1,67 @@
+"""A drain: nothing new is placed on a node, what runs there is replaced, finished and retired, then it is drained.
+
+What lies between is the reconciler's, the scheduler's and the agent's. An admin's drain stays until it is lifted,
+a worker's own until it joins again.
+"""
+
+from collections.abc import Iterator
+
+from weft_contracts.commit import Cause, Commit, Decision, Guard
+from weft_contracts.facts.node import Drained, Draining, Resumed
+from weft_contracts.facts.request import DrainRequested, ResumeRequested
+from weft_contracts.ids import CorrelationId
+from weft_contracts.subjects import node as node_of
+from weft_placement.fleet import NodeView
+
+from weft_registry.domain.outcomes import on_node, rejected
+from weft_registry.domain.removal import gone, still_running
+from weft_registry.domain.state import Pending, RegistryState
+
+LONGEST_S = 7 * 86_400.0
+
+
+def drain(pending: Pending, node: NodeView, asked: DrainRequested) -> Decision:
+    """Begin a drain, or give the one that is under way another deadline, counted from now."""
+    if not node.approved:
+        return rejected(pending, 409, f"the node {node.name} is not approved: nothing runs there")
+    if asked.deadline_s > LONGEST_S:
+        return rejected(pending, 400, f"a drain may take {LONGEST_S:g} seconds at most, not {asked.deadline_s:g}")
+    by = node.id if asked.why == "worker" else pending.actor
+    fact = Draining(why=asked.why, deadline_s=asked.deadline_s, by=by)
+    before = node.drain
+    if before is not None:
+        if asked.why == "worker" and before.why == "admin":
+            return on_node(pending, node, None, f"{node.name}: an admin's drain stands already")
+        if node.drained and (before.why, before.leaves) == (asked.why, None):
+            return on_node(pending, node, None, f"{node.name} is drained already")
+        fact = fact.model_copy(update={"leaves": before.leaves})
+    return on_node(pending, node, fact, f"{node.name} drains")
+
+
+def resume(pending: Pending, node: NodeView, asked: ResumeRequested) -> Decision:
+    """Lift a drain. A worker lifts only its own."""
+    drain = node.drain
+    if drain is not None and asked.why == "worker" and drain.why == "admin":
+        return rejected(pending, 409, f"an admin drains the node {node.name}: only an admin lifts that")
+    return on_node(pending, node, Resumed() if drain is not None else None, f"{node.name} resumed")
+
+
+def lifted_by_joining(node: NodeView) -> tuple[Resumed, ...]:
+    """What a node's return lifts: its own drain."""
+    return (Resumed(),) if node.drain is not None and node.drain.why == "worker" else ()
+
+
+def finished(state: RegistryState) -> Iterator[Decision]:
+    """Nodes whose last run has stopped are drained; those that leave for good are removed with that."""
+    for node in state.fleet.nodes.values():
+        if node.drain is not None and not (node.drained or node.removed or still_running(state, node)):
+            yield _drained(state, node, node.drain)
+
+
+def _drained(state: RegistryState, node: NodeView, drain: Draining) -> Decision:
+    cause = state.drains.causes.get(node.id) or Cause(CorrelationId(f"drain-{node.id}"))
+    aggregate = node_of(node.id)
+    drained = Drained(unfinished=dict(state.drains.unfinished.get(node.id, {})))
+    removed, released = gone(state, node, drain.leaves, cause) if drain.leaves is not None else ((), ())
+    change = Commit(aggregate, (drained, *removed), Guard(aggregate, node.sequence), cause)
+    return Decision((change, *released), f"{node.name} is drained" + (", and leaves" if removed else ""))
