@@ -2,6 +2,8 @@
 
 import asyncio
 import base64
+import hashlib
+import json
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -167,16 +169,30 @@ async def test_a_machine_joins_with_a_token_and_polls_for_its_credential(world: 
         signature = key.sign(f"weft-credential:{id}:{nonce}".encode())
         return {"node": id, "nonce": nonce, "signature": base64.b64encode(signature).decode()}
 
+    def registration(said: dict[str, Any], key: KeyPair = KEY, nonce: str = "") -> dict[str, Any]:
+        content, nonce = json.dumps(said).encode(), nonce or str(int(time.time()))
+        signature = key.sign(f"weft-register:{nonce}:{hashlib.sha256(content).hexdigest()}".encode())
+        shown = {"weft-nonce": nonce, "weft-signature": base64.b64encode(signature).decode()}
+        return {"content": content, "headers": {**shown, "content-type": "application/json"}}
+
     async with owners(world), httpx.AsyncClient(base_url=world.url, timeout=20) as client:
+        for unsigned, code in (
+            ({"json": body}, "not_signed"),
+            (registration(body, KeyPair.new(Role.USER)), "bad_signature"),
+            (registration(body, nonce="1"), "stale_nonce"),
+            (registration(body) | {"content": json.dumps(body | {"name": "other"}).encode()}, "bad_signature"),
+        ):
+            said = await client.post("/api/node/register", **unsigned)
+            assert (401, code) == (said.status_code, said.json()["code"]), said.text
         for wrong, status in (
             (body | {"token": "x"}, 401),
             (body | {"name": "n" * 256}, 400),
             ({k: v for k, v in body.items() if k != "addresses"}, 400),
             (body | {"public_key": "U" + "A" * 55}, 400),
         ):
-            said = await client.post("/api/node/register", json=wrong)
+            said = await client.post("/api/node/register", **registration(wrong))
             assert status == said.status_code, said.text
-        said = await client.post("/api/node/register", json=body)
+        said = await client.post("/api/node/register", **registration(body))
         assert (202, id) == (said.status_code, said.json()["node"])
 
         now = str(int(time.time()))
@@ -191,7 +207,7 @@ async def test_a_machine_joins_with_a_token_and_polls_for_its_credential(world: 
         assert (200, {"jwt": "x"}) == (said.status_code, said.json())
         assert "no-store" == said.headers["cache-control"]
         for _ in range(12):
-            said = await client.post("/api/node/register", json=body | {"token": "x"})
+            said = await client.post("/api/node/register", **registration(body | {"token": "x"}))
         assert 429 == said.status_code
         assert secret not in world.gateway_log()
 

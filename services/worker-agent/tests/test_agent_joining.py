@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import time
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ class Answers:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *answers: tuple[int, Any] | Exception) -> None:
         self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.headers: list[httpx.Headers] = []
+        self.clock: float | None = None
+        """What the gateway's clock says; None: its answers bear no date."""
         self._answers = list(answers)
         real = httpx.AsyncClient
 
@@ -37,10 +41,12 @@ class Answers:
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
         self.asked.append((request.url.path.rpartition("/")[2], json.loads(request.content)))
+        self.headers.append(request.headers)
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if isinstance(answer, Exception):
             raise answer
-        return httpx.Response(answer[0], json=answer[1])
+        date = {} if self.clock is None else {"date": formatdate(self.clock, usegmt=True)}
+        return httpx.Response(answer[0], json=answer[1], headers=date)
 
     @property
     def order(self) -> list[str]:
@@ -107,6 +113,28 @@ async def test_a_new_node_registers_and_polls_until_it_is_approved(
     poll = gateway.asked[1][1]
     signed = f"weft-credential:{identity.node}:{poll['nonce']}".encode()
     assert signed_by(identity.public_key, signed, base64.b64decode(poll["signature"]))
+
+
+@pytest.mark.parametrize("ahead", [-600, 600])
+async def test_a_node_whose_clock_is_wrong_takes_the_time_from_the_gateway(
+    tmp_path: Path, identity: Identity, monkeypatch: pytest.MonkeyPatch, ahead: float
+) -> None:
+    # given a gateway whose clock is ten minutes off, or the node's is, and a credential of five minutes
+    theirs = time.time() + ahead
+    good = GOOD | {"expires_at": theirs + 300}
+    stale = (401, {"code": "stale_nonce"})
+    gateway = Answers(monkeypatch, stale, (202, {}), (202, {}), (200, good))
+    gateway.clock = theirs
+    # when it joins
+    stored.store_registered(tmp_path, None)
+    found = await credential(joining(tmp_path, identity))
+    # then it signed again with the mesh's time, and what it got is good on its own clock
+    assert ["register", "register", "credential", "credential"] == gateway.order
+    nonces = [int(headers["weft-nonce"]) for headers in gateway.headers[:2]]
+    assert (True, True) == (abs(nonces[0] - time.time()) < 60, abs(nonces[1] - theirs) < 60)
+    assert abs(int(gateway.asked[3][1]["nonce"]) - theirs) < 60
+    assert found.valid(time.time())
+    assert abs(found.expires_at - time.time() - 300) < 60
 
 
 async def test_a_restarted_node_asks_nobody_while_its_credential_is_good(

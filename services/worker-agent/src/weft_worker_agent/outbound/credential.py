@@ -16,7 +16,7 @@ _MARGIN_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What lets a node speak to the log. Times are seconds since the epoch."""
+    """What lets a node speak to the log. Times are seconds since the epoch, on the node's own clock."""
 
     jwt: str = field(repr=False)
     nats_url: str
@@ -37,11 +37,11 @@ class BadCredential(ValueError):
     """The gateway's answer is no credential."""
 
 
-def parse(body: object, now: float) -> Credential:
-    """A credential from the gateway's answer. Raises BadCredential."""
+def parse(body: object, now: float, ahead: float = 0.0) -> Credential:
+    """A credential from the gateway's answer, whose clock is so many seconds ahead of ours. Raises BadCredential."""
     try:
         given = cast("dict[str, Any]", body)
-        return Credential(str(given["jwt"]), str(given["nats_url"]), float(given["expires_at"]), now)
+        return Credential(str(given["jwt"]), str(given["nats_url"]), float(given["expires_at"]) - ahead, now)
     except (KeyError, TypeError, ValueError) as error:
         raise BadCredential(f"the gateway's answer is no credential: {error!r}") from None
 

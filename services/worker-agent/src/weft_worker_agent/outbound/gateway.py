@@ -1,11 +1,15 @@
 """The calls that a node makes to the gateway: to register, to fetch its credential, to say that it goes and is back."""
 
+import hashlib
+import json
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from weft_worker_agent.outbound.credential import Credential, parse
 from weft_worker_agent.outbound.identity import Identity
+from weft_worker_agent.outbound.mesh_clock import MeshClock
 
 if TYPE_CHECKING:
     import httpx
@@ -40,10 +44,17 @@ class Gateway:
 
     url: str
     identity: Identity
+    clock: MeshClock = field(default_factory=MeshClock)
 
     async def register(self, body: dict[str, Any]) -> None:
-        """Ask to join. Raises Refused, NotNow."""
-        response = await self._post("/api/node/register", body)
+        """Ask to join, signed with the node's key. Raises Refused, NotNow."""
+        content = json.dumps(body).encode()
+        nonce = str(int(self.clock.now()))
+        signed = f"weft-register:{nonce}:{hashlib.sha256(content).hexdigest()}".encode()
+        headers = {"weft-nonce": nonce, "weft-signature": self.identity.sign(signed)}
+        response = await self._post("/api/node/register", content, headers)
+        if response.status_code == 401 and "stale_nonce" in response.text:
+            raise NotNow(_sentence(response))  # its answer told the time
         if response.status_code in (400, 401, 403, 422):
             raise Refused(response.status_code, _sentence(response))
         if not response.is_success:
@@ -54,14 +65,14 @@ class Gateway:
 
         Raises UnknownNode, NotNow, BadCredential.
         """
-        response = await self._post("/api/node/credential", self._signed("credential", str(int(time.time()))))
+        response = await self._say("/api/node/credential", self._signed("credential", str(int(self.clock.now()))))
         if response.status_code == 202:
             return None
         if response.status_code in (403, 404, 410):
             raise UnknownNode(_sentence(response))
         if not response.is_success:
             raise NotNow(_sentence(response), response.status_code)
-        return parse(response.json(), time.time())
+        return parse(response.json(), time.time(), self.clock.ahead)
 
     async def drain(self, deadline_s: float) -> None:
         """Ask for this node's own drain. Raises Refused, UnknownNode, NotNow."""
@@ -72,8 +83,8 @@ class Gateway:
         await self._said("resume")
 
     async def _said(self, what: str, **fields: float) -> None:
-        body = self._signed(what, f"{time.time():.3f}")
-        response = await self._post(f"/api/node/{what}", body | fields)
+        body = self._signed(what, f"{self.clock.now():.3f}")
+        response = await self._say(f"/api/node/{what}", body | fields)
         if response.status_code in (403, 404, 410):
             raise UnknownNode(_sentence(response))
         if response.status_code in (400, 401, 405, 409, 422):
@@ -86,12 +97,18 @@ class Gateway:
         signature = self.identity.sign(f"weft-{what}:{node}:{nonce}".encode())
         return {"node": node, "nonce": nonce, "signature": signature}
 
-    async def _post(self, path: str, body: dict[str, Any]) -> "httpx.Response":
+    async def _say(self, path: str, body: dict[str, Any]) -> "httpx.Response":
+        return await self._post(path, json.dumps(body).encode())
+
+    async def _post(self, path: str, content: bytes, headers: Mapping[str, str] | None = None) -> "httpx.Response":
         import httpx  # only a node that joins or renews needs it, and it is heavy
 
         try:
             async with httpx.AsyncClient(timeout=_TIMEOUT_S, trust_env=False) as client:
-                return await client.post(self.url.rstrip("/") + path, json=body)
+                headers = {"content-type": "application/json", **(headers or {})}
+                response = await client.post(self.url.rstrip("/") + path, content=content, headers=headers)
+                self.clock.heard(response.headers.get("date"))
+                return response
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise NotNow(f"{self.url} does not answer: {error or type(error).__name__}") from None
 

@@ -16,6 +16,7 @@ from weft_gateway.inbound.admin.bodies import RegisterBody, SignedBody
 from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.failures import Failures, too_often
 from weft_gateway.inbound.admin.signed import signing_node
+from weft_gateway.inbound.admin.signed_registration import NONCE, SIGNATURE, check_signed
 from weft_gateway.outbound.changes import away
 from weft_gateway.projections.directory import Directory
 from weft_gateway.projections.tokens import Tokens
@@ -48,12 +49,15 @@ class Joining:
         self.router.add_api_route("/api/node/credential", self.credential, methods=["POST"])
 
     async def register(self, request: Request, body: RegisterBody) -> JSONResponse:
-        """Ask to join, with a token. Answers 202 and the node's id; its credential is polled for."""
+        """Ask to join, with a token, signed. Answers 202 and the node's id; its credential is polled for."""
         from weft_servers import nkey
 
         try:
             token = self._tokens.check(body.token, self._now())
             nkey.expect_role(body.public_key, nkey.Role.USER)
+            said = request.headers
+            signature = said.get(SIGNATURE, "")
+            check_signed(said.get(NONCE, ""), signature, body.public_key, await request.body(), self._now())
         except nkey.BadKey as error:
             raise Refused(400, f"`public_key` is not a user key: {error}.", param="public_key") from None
         except Refused:
