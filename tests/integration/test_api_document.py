@@ -1,6 +1,8 @@
 """Whoever asks the API by its own document: every operation answers, none fails, none hangs, nothing of it stays."""
 
 import base64
+import hashlib
+import json
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -51,6 +53,7 @@ class Known:
     def __init__(self, mesh: MeshUnderTest) -> None:
         self._mesh = mesh
         self._made = 0
+        self._keys: dict[str, nkey.KeyPair] = {}
 
     def of(self, operation: str) -> dict[str, Any]:
         """Path parameters that fit an operation."""
@@ -58,7 +61,10 @@ class Known:
         if path.startswith("/api/nodes/{id}"):
             comes = (method == "DELETE" and path.endswith("{id}")) or path.endswith(("/approve", "/reject"))
             node = self.newcomer()[0] if comes else self._mesh.status()["nodes"][0]["id"]
-            return {"id": node, "name": "zone"} if "{name}" in path else {"id": node}
+            if "{name}" in path:
+                ONE_BY_ONE.patch(f"{self._mesh.url}/api/nodes/{node}/labels", json={"zone": "a"})
+                return {"id": node, "name": "zone"}
+            return {"id": node}
         if path.startswith("/api/models/{ref}"):
             return {"ref": self.model() if method == "DELETE" else "tiny"}
         if path.startswith("/api/tokens/"):
@@ -74,10 +80,11 @@ class Known:
         match operation:
             case "POST /api/node/register":
                 return self._registration(nkey.KeyPair.new(nkey.Role.USER))
-            case "POST /api/node/credential":
+            case "POST /api/node/credential" | "POST /api/node/drain" | "POST /api/node/resume":
                 node, key = self.newcomer()
+                self._post(f"/api/nodes/{node}/approve", {})
                 nonce = str(int(time.time()))
-                signature = key.sign(f"weft-credential:{node}:{nonce}".encode())
+                signature = key.sign(f"weft-{operation.rsplit('/', 1)[1]}:{node}:{nonce}".encode())
                 return {"node": node, "nonce": nonce, "signature": base64.b64encode(signature).decode()}
             case "POST /v1/embeddings":
                 return {"model": "tiny-embed", "input": "What is the capital of France?"}
@@ -89,7 +96,20 @@ class Known:
     def newcomer(self) -> tuple[str, nkey.KeyPair]:
         """A machine that waits for approval, and its key."""
         key = nkey.KeyPair.new(nkey.Role.USER)
-        return self._post("/api/node/register", self._registration(key))["node"], key
+        said = ONE_BY_ONE.post(f"{self._mesh.url}/api/node/register", **self.signed(self._registration(key)))
+        assert said.is_success, said.text
+        return said.json()["node"], key
+
+    def signed(self, registration: Any) -> dict[str, Any]:
+        """What is sent of a registration. One that was drawn is sent without a signature."""
+        content = json.dumps(registration).encode()
+        sent: dict[str, Any] = {"content": content, "headers": {"content-type": "application/json"}}
+        key = next((key for public, key in self._keys.items() if public in content.decode()), None)
+        if key is not None:
+            nonce = str(int(time.time()))
+            signature = key.sign(f"weft-register:{nonce}:{hashlib.sha256(content).hexdigest()}".encode())
+            sent["headers"] |= {"weft-nonce": nonce, "weft-signature": base64.b64encode(signature).decode()}
+        return sent
 
     def model(self) -> str:
         """A model without replicas."""
@@ -100,6 +120,7 @@ class Known:
 
     def _registration(self, key: nkey.KeyPair) -> dict[str, Any]:
         self._made += 1
+        self._keys[key.public] = key
         token = self._post("/api/tokens", {})["secret"]
         where = {"host": "127.0.0.1", "http_port": 9}
         return {"token": token, "name": f"newcomer-{self._made}", "public_key": key.public, "addresses": where}
@@ -123,9 +144,11 @@ def ask_all(mesh: MeshUnderTest) -> Answers:
         body = known.body(label) or example
         if body is not None:
             fixed["body"] = body
-        ask(mesh, label, operation.as_strategy(**fixed), answers, lambda label=label: known.of(label), examples=3)
+        ask(
+            mesh, label, operation.as_strategy(**fixed), answers, known, lambda label=label: known.of(label), examples=3
+        )
         for mode in GenerationMode if _takes_anything(operation) else (GenerationMode.POSITIVE,):
-            ask(mesh, label, operation.as_strategy(generation_mode=mode), answers)
+            ask(mesh, label, operation.as_strategy(generation_mode=mode), answers, known)
     return answers
 
 
@@ -134,6 +157,7 @@ def ask(
     label: str,
     cases: Any,
     answers: Answers,
+    known: Known,
     anew: Callable[[], dict[str, Any]] | None = None,
     examples: int = EXAMPLES,
 ) -> None:
@@ -153,6 +177,9 @@ def ask(
         words: dict[str, Any] = case.as_transport_kwargs(base_url=mesh.url)
         content = words.pop("data", None)
         words["content"] = content if isinstance(content, bytes | str | None) else str(content)
+        if label == "POST /api/node/register" and "json" in words:
+            sent = known.signed(words.pop("json"))
+            words |= {"content": sent["content"], "headers": {**words["headers"], **sent["headers"]}}
         words.pop("cookies", None)
         try:
             with ONE_BY_ONE.stream(**words) as said:

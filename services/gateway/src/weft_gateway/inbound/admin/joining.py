@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Awaitable, Callable
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Header, Request
 from fastapi.responses import JSONResponse, Response
 from weft_contracts.facts.request import JoinRequested
 from weft_contracts.facts.values import Addresses
@@ -16,7 +17,7 @@ from weft_gateway.inbound.admin.bodies import RegisterBody, SignedBody
 from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.failures import Failures, too_often
 from weft_gateway.inbound.admin.signed import signing_node
-from weft_gateway.inbound.admin.signed_registration import NONCE, SIGNATURE, check_signed
+from weft_gateway.inbound.admin.signed_registration import NONCE, SIGNATURE, SIGNED, check_signed
 from weft_gateway.outbound.changes import away
 from weft_gateway.projections.directory import Directory
 from weft_gateway.projections.tokens import Tokens
@@ -48,16 +49,20 @@ class Joining:
         self.router.add_api_route("/api/node/register", self.register, methods=["POST"], status_code=202)
         self.router.add_api_route("/api/node/credential", self.credential, methods=["POST"])
 
-    async def register(self, request: Request, body: RegisterBody) -> JSONResponse:
+    async def register(
+        self,
+        request: Request,
+        body: RegisterBody,
+        nonce: Annotated[str, Header(alias=NONCE, description="Seconds since the epoch")] = "",
+        signature: Annotated[str, Header(alias=SIGNATURE, description=SIGNED)] = "",
+    ) -> JSONResponse:
         """Ask to join, with a token, signed. Answers 202 and the node's id; its credential is polled for."""
         from weft_servers import nkey
 
         try:
             token = self._tokens.check(body.token, self._now())
             nkey.expect_role(body.public_key, nkey.Role.USER)
-            said = request.headers
-            signature = said.get(SIGNATURE, "")
-            check_signed(said.get(NONCE, ""), signature, body.public_key, await request.body(), self._now())
+            check_signed(nonce, signature, body.public_key, await request.body(), self._now())
         except nkey.BadKey as error:
             raise Refused(400, f"`public_key` is not a user key: {error}.", param="public_key") from None
         except Refused:

@@ -11,6 +11,7 @@ import hashlib
 from weft_gateway.domain.refused import Refused
 
 NONCE, SIGNATURE = "weft-nonce", "weft-signature"
+SIGNED = "The key's over `weft-register:<nonce>:<SHA-256 of the body, in hex>`; base64 of 64 bytes, Ed25519"
 NONCE_S = 300.0
 """How far the nonce may be from this clock; a node whose clock is wrong takes the time from the answer's `Date`."""
 _LONGEST_NONCE = 12
