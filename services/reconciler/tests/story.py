@@ -25,6 +25,7 @@ from weft_contracts.facts.request import (
     Rejected,
     RetryRequested,
     TrialRequested,
+    UnloadRequested,
 )
 from weft_contracts.facts.run import Failed, Loading, Ready, Stopped
 from weft_contracts.facts.values import (
@@ -159,6 +160,9 @@ class Story:
 
     def retry(self, model: str) -> Recorded:
         return self._request(RetryRequested(model=ModelId(model)))
+
+    def unload(self, model: str, node: str, deadline_s: float = 60.0) -> Recorded:
+        return self._request(UnloadRequested(model=self.model(model).id, node=self.id(node), deadline_s=deadline_s))
 
     def _request(self, fact: Fact) -> Recorded:
         self._count += 1

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.values import ModelSpec
-from weft_contracts.ids import ReplicaId
+from weft_contracts.ids import NodeId, ReplicaId
 from weft_contracts.subjects import Kind
 
 
@@ -50,10 +50,20 @@ class Retried(_Model, frozen=True):
     type: Literal["retried"] = "retried"
 
 
+class Unloaded(_Model, frozen=True):
+    """An admin wants it off a node: its replicas there are replaced elsewhere, where a minimum asks for them."""
+
+    type: Literal["unloaded"] = "unloaded"
+    node: NodeId
+    replicas: tuple[ReplicaId, ...]
+    deadline_s: Annotated[float, Field(ge=0)]
+    """How long those that serve may wait for others to serve in their place."""
+
+
 class Deleted(_Model, frozen=True):
     """No longer wanted; its replicas are retired in the same commit."""
 
     type: Literal["deleted"] = "deleted"
 
 
-ModelFact = Annotated[SpecAccepted | Scaled | Unservable | Retried | Deleted, Field(discriminator="type")]
+ModelFact = Annotated[SpecAccepted | Scaled | Unservable | Retried | Unloaded | Deleted, Field(discriminator="type")]

@@ -167,6 +167,16 @@ class RetryRequested(_Request, frozen=True):
     model: ModelId
 
 
+class UnloadRequested(_Request, frozen=True):
+    """Take a model off a node."""
+
+    type: Literal["unload_requested"] = "unload_requested"
+    model: ModelId
+    node: NodeId
+    deadline_s: Annotated[float, Field(ge=0)] = 60.0
+    """How long what serves there may wait for others to serve in its place."""
+
+
 class Fulfilled(_Request, frozen=True):
     """Done, in the same batch as this. `result` names what arose."""
 
@@ -203,6 +213,7 @@ RequestFact = Annotated[
     | TrialRequested
     | DeleteRequested
     | RetryRequested
+    | UnloadRequested
     | Fulfilled
     | Rejected,
     Field(discriminator="type"),

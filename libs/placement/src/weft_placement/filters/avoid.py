@@ -1,8 +1,8 @@
-"""An earlier replica failed there."""
+"""An earlier replica failed there, or an admin took the model off."""
 
 from collections.abc import Iterable, Mapping
 
-REASON = "is avoided: an earlier replica failed there"
+REASON = "is avoided: an earlier replica failed or was unloaded there"
 
 
 def avoided(avoid: Iterable[str]) -> Mapping[str, str]:

@@ -64,6 +64,8 @@ def evolve_model(id: ModelId, view: ModelView | None, fact: ModelFact, cause: Ca
             return changed(view, unservable=None, cause=cause)
         case "deleted":
             return changed(view, deleted=True, cause=cause)
+        case "unloaded":  # who goes is said by what follows: `scaled`
+            return changed(view, cause=cause)
         case _:
             assert_never(fact)
 

@@ -11,12 +11,13 @@ from weft_contracts.facts.request import (
     Rejected,
     RetryRequested,
     TrialRequested,
+    UnloadRequested,
 )
 from weft_contracts.ids import RequestId
 
 from weft_reconciler.domain.sentence import short
 
-Wish = DeployRequested | TrialRequested | DeleteRequested | RetryRequested
+Wish = DeployRequested | TrialRequested | DeleteRequested | RetryRequested | UnloadRequested
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Requests:
         id = RequestId(recorded.aggregate.key)
         for fact in recorded.facts:
             match fact:
-                case DeployRequested() | TrialRequested() | DeleteRequested() | RetryRequested():
+                case DeployRequested() | TrialRequested() | DeleteRequested() | RetryRequested() | UnloadRequested():
                     self.waiting[id] = Pending(id, fact, recorded.sequence, recorded.at, recorded.cause)
                 case Fulfilled() | Rejected():
                     self.waiting.pop(id, None)

@@ -7,7 +7,7 @@ from weft_contracts import subjects
 from weft_contracts.commit import Cause, Commit, Decision, Guard
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.model import Scaled, Unservable
-from weft_contracts.ids import replica_id
+from weft_contracts.ids import NodeId, replica_id
 from weft_placement.fleet import ModelView, ReplicaView
 
 from weft_reconciler.domain.eligible import eligible
@@ -84,7 +84,7 @@ def keep(state: State, model: ModelView, moment: Moment) -> Decision | None:
             state.restless.pop(model.id, None)
         return None
     why, cause = _reason(model, roll, retire, add, target)
-    avoid = sorted(state.failures.recent(model.id, moment)) if add else []
+    avoid = _avoided(state, model, roll, moment) if add else []
     numbers = range(model.next_number, model.next_number + add)
     scaled = Scaled(
         revision=model.revision,
@@ -94,6 +94,13 @@ def keep(state: State, model: ModelView, moment: Moment) -> Decision | None:
         why=why,
     )
     return _decision(model, (scaled,), cause, why)
+
+
+def _avoided(state: State, model: ModelView, roll: Roll, moment: Moment) -> list[NodeId]:
+    """Where the added ones must not go: an earlier one failed there, or an admin takes the model off."""
+    marked = state.unloads.marked
+    unloaded = {marked[judged.replica.id].node for judged in roll.all if judged.replica.id in marked}
+    return sorted(unloaded | state.failures.recent(model.id, moment).keys())
 
 
 def wanted_count(model: ModelView, roll: Roll) -> int:

@@ -7,7 +7,13 @@ from weft_contracts.commit import Commit, Decision, Guard
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.model import Deleted, Retried, Scaled
 from weft_contracts.facts.name import Released
-from weft_contracts.facts.request import DeleteRequested, DeployRequested, RetryRequested, TrialRequested
+from weft_contracts.facts.request import (
+    DeleteRequested,
+    DeployRequested,
+    RetryRequested,
+    TrialRequested,
+    UnloadRequested,
+)
 from weft_contracts.ids import ModelId
 from weft_placement.fleet import ModelView
 
@@ -15,6 +21,7 @@ from weft_reconciler.domain.deploy import answer_deploy
 from weft_reconciler.domain.moment import Moment
 from weft_reconciler.domain.pending import Pending
 from weft_reconciler.domain.state import State
+from weft_reconciler.domain.unloading import answer_unload
 
 
 def answer(state: State, pending: Pending, moment: Moment) -> Decision | None:
@@ -28,6 +35,9 @@ def answer(state: State, pending: Pending, moment: Moment) -> Decision | None:
         case RetryRequested(model=id):
             model = _live(state, id)
             return _retry(pending, model) if model is not None else _unknown(state, pending, id)
+        case UnloadRequested(model=id) as wish:
+            model = _live(state, id)
+            return answer_unload(state, pending, wish, model) if model is not None else _unknown(state, pending, id)
         case _:
             assert_never(pending.wish)
 

@@ -52,6 +52,7 @@ def judge(state: State, model: ModelView, replica: ReplicaView, moment: Moment) 
         or _silent(state, replica, present, moment)
         or _outdated(state, model, replica)
         or _draining(state, replica, present, moment)
+        or _unloaded(state, model, replica, moment)
         or Judgement(Standing.SERVES if _serves(replica, present) else Standing.COMING)
     )
 
@@ -99,6 +100,15 @@ def _draining(state: State, replica: ReplicaView, nodes: list[NodeView], moment:
             drain.cause if drain is not None else None,
         )
     return None
+
+
+def _unloaded(state: State, model: ModelView, replica: ReplicaView, moment: Moment) -> Judgement | None:
+    unload = state.unloads.marked.get(replica.id)
+    if unload is None:
+        return None
+    stays = replica.state == "ready" and model.spec.min_replicas > 0 and moment.now < unload.waits_until
+    why = f"{model.name} is unloaded from {_name(state, unload.node)}"
+    return Judgement(Standing.LEAVING if stays else Standing.OVER, why, unload.cause)
 
 
 def _serves(replica: ReplicaView, nodes: list[NodeView]) -> bool:

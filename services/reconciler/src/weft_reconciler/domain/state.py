@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from weft_contracts.commit import Recorded
-from weft_contracts.facts.model import Deleted, Retried, Scaled, SpecAccepted
+from weft_contracts.facts.model import Deleted, Retried, Scaled, SpecAccepted, Unloaded
 from weft_contracts.facts.node import Assigned, Draining, Unassigned, WentOffline
 from weft_contracts.facts.run import Failed
 from weft_contracts.ids import ModelId, NodeId, ReplicaId, model_of
@@ -16,6 +16,7 @@ from weft_reconciler.domain.failures import Failure, Failures
 from weft_reconciler.domain.inspections import Inspections
 from weft_reconciler.domain.pending import Requests
 from weft_reconciler.domain.silence import Silence
+from weft_reconciler.domain.unloads import Unloads
 
 
 @dataclass(slots=True)
@@ -28,6 +29,7 @@ class State:
     failures: Failures = field(default_factory=Failures)
     silence: Silence = field(default_factory=Silence)
     drains: Drains = field(default_factory=Drains)
+    unloads: Unloads = field(default_factory=Unloads)
     names: dict[Aggregate, int] = field(default_factory=dict[Aggregate, int])
     """Sequence of the last commit of each name."""
     served: set[ReplicaId] = field(default_factory=set[ReplicaId])
@@ -120,5 +122,8 @@ class State:
                     self.retried.pop(id, None)
                 case Scaled(retire=retire):
                     self.served.difference_update(retire)
+                    self.unloads.forget(retire)
+                case Unloaded():
+                    self.unloads.note(fact, recorded.at, recorded.cause)
                 case _:
                     pass
