@@ -124,6 +124,20 @@ async def test_a_retiring_replica_refuses_new_requests_and_finishes_what_runs(
     assert gone.value.reason == pb.REFUSAL_REASON_RETIRING
 
 
+async def test_what_a_host_gives_up_ends_with_its_word_and_no_longer_runs(client: SessionClient, host: Host) -> None:
+    sink = Collector()
+    number = client.submit(text_request(), sink)
+    await host.engine.has(1)
+    host.engine.step("so far")
+
+    host.servicer.give_up("not done in time")
+
+    last = await sink.end()
+    assert (pb.FINISH_ERROR, pb.FAULT_RETIRING) == (last.finish, last.fault)
+    assert ("so far", "not done in time") == (sink.text, last.error)
+    assert ([number], 0) == (host.engine.cancelled, host.servicer.running)
+
+
 async def test_a_cancel_ends_the_request_at_the_engine_and_for_its_sink(client: SessionClient, host: Host) -> None:
     sink = Collector()
     number = client.submit(text_request(), sink)

@@ -64,7 +64,9 @@ async def test_sigterm_cuts_requests_off_at_its_bound_with_a_word(start: StartHo
 
         assert 0 == await host.exit_code()
         last = await running.end()
-        assert (pb.FINISH_ERROR, pb.FAULT_ENGINE) == (last.finish, last.fault)
+        assert (pb.FINISH_ERROR, pb.FAULT_RETIRING) == (last.finish, last.fault)
+        assert "not done in time" in last.error
+        assert 1 == (await host.phase("ending"))["unfinished"]
         await client.close()
 
 
@@ -96,7 +98,7 @@ async def test_a_host_ends_with_its_keeper(start: StartHost, ask: Ask) -> None:
         host.close_lifeline()
 
         assert 1 == await host.exit_code()
-        assert "session lost" in (await running.end()).error
+        assert "not done in time" in (await running.end()).error
         await client.close()
 
 

@@ -1,6 +1,8 @@
 """The admin's routes for nodes and tokens, of a real gateway process; the test answers as the registry would."""
 
 import asyncio
+import base64
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,11 +13,13 @@ from weft_contracts.facts.node import Capped, Labelled, Rejected
 from weft_contracts.facts.request import (
     BrakeLiftRequested,
     CordonRequested,
+    DrainRequested,
     Fulfilled,
     LabelsRequested,
     RejectionRequested,
     RemovalRequested,
     ReplicaCapRequested,
+    ResumeRequested,
     TokenRequested,
     TokenRevocationRequested,
     VramBudgetRequested,
@@ -23,9 +27,10 @@ from weft_contracts.facts.request import (
 from weft_contracts.facts.request import Rejected as Refused
 from weft_contracts.facts.token import Created, Revoked
 from weft_contracts.facts.values import Caps, VramBudget
-from weft_contracts.ids import NodeId, token_hash, token_id
+from weft_contracts.ids import NodeId, node_id_of, token_hash, token_id
 from weft_contracts.subjects import kind_filter, node, token
 from weft_eventlog import Projection
+from weft_servers.nkey import KeyPair, Role
 
 World = Any
 NODE = NodeId("n-aaaaaaaaaaaaaaaa")
@@ -72,7 +77,9 @@ def answer(commit: Any, fact: Any) -> list[Commit]:
         case TokenRevocationRequested():
             return done((token(fact.token), Revoked()), token=fact.token)
         case RemovalRequested(force=False):
-            no = Refused(status=409, reason="1 replica would be lost: drain it first, or force the removal")
+            return done(node=fact.node, state="draining")
+        case ResumeRequested():
+            no = Refused(status=409, reason="an admin drains the node")
             return [Commit(commit.aggregate, (no,), commit.guard, commit.cause)]
         case BrakeLiftRequested():
             return done()
@@ -113,7 +120,14 @@ async def test_what_admins_ask_of_nodes_and_tokens_reaches_the_registry_and_its_
             ),
             ("PUT", f"{at}/vram-budget", {"value": ""}, VramBudgetRequested(node=NODE, budget=VramBudget())),
             ("DELETE", f"{at}/vram-budget", None, VramBudgetRequested(node=NODE, budget=None)),
-            ("DELETE", f"{at}?force=true&reason=sold", None, RemovalRequested(node=NODE, why="sold", force=True)),
+            (
+                "DELETE",
+                f"{at}?force=true&reason=sold",
+                None,
+                RemovalRequested(node=NODE, why="sold", force=True, deadline_s=60),
+            ),
+            ("POST", f"{at}/drain", None, DrainRequested(node=NODE, deadline_s=60)),
+            ("POST", f"{at}/drain", {"deadline_s": 5}, DrainRequested(node=NODE, deadline_s=5)),
             ("POST", "/api/brake/lift", {"reason": "fire"}, BrakeLiftRequested(why="fire")),
             ("POST", f"{at}/reject", {"reason": "no"}, RejectionRequested(node=NODE, why="no")),
         ]
@@ -138,6 +152,9 @@ async def test_what_admins_ask_of_nodes_and_tokens_reaches_the_registry_and_its_
             ("POST", f"{at}/cordon", {"why": "x"}, 400, "`why` is not a field"),
             ("POST", f"{at}/reject", {}, 400, "`reason` is missing"),
             ("POST", f"{at}/reject", {"reason": "x" * 501}, 400, "`reason` does not fit"),
+            ("POST", f"{at}/drain", {"deadline_s": -1}, 400, "`deadline_s` does not fit"),
+            ("POST", f"{at}/drain", {"deadline": 1}, 400, "`deadline` is not a field"),
+            ("DELETE", f"{at}?deadline_s=long", None, 400, "`deadline_s` does not fit"),
             ("PUT", f"{at}/vram-budget", {"value": "much"}, 400, "want a share of each device (80% or 0.8)"),
             ("PUT", f"{at}/max-replicas-per-model", {"value": -1}, 400, "`value` does not fit"),
             ("PUT", f"{at}/labels", {"a b": "1"}, 400, "does not fit"),
@@ -155,8 +172,12 @@ async def test_what_admins_ask_of_nodes_and_tokens_reaches_the_registry_and_its_
             assert words in said.json()["detail"], said.text
         assert before == len(asked)
         # and so is what the registry refuses
-        said = await ask("DELETE", at)
-        assert (409, True) == (said.status_code, "force" in said.json()["detail"])
+        said = await ask("POST", f"{at}/resume")
+        assert (409, "an admin drains the node") == (said.status_code, said.json()["detail"])
+        # what drains before it is removed is not removed yet
+        said = await ask("DELETE", f"{at}?deadline_s=5")
+        assert (202, NODE, "draining") == (said.status_code, said.json()["node"], said.json()["state"])
+        assert RemovalRequested(node=NODE, deadline_s=5) == asked[-1]
 
         # a token's secret is told once
         first = await ask("POST", "/api/tokens", {"name": "rack", "auto_approve": True}, **{"idempotency-key": "k"})
@@ -202,3 +223,44 @@ async def test_what_admins_ask_of_nodes_and_tokens_reaches_the_registry_and_its_
             assert methods == set(paths[path]), path
             for operation in paths[path].values():
                 assert "application/problem+json" in operation["responses"]["4XX"]["content"]
+
+
+async def test_what_a_nodes_own_machine_says_when_it_goes_is_signed_and_counts_once(world: World) -> None:
+    key = KeyPair.new(Role.USER)
+    id = await world.a_node(NodeId(node_id_of(key.public)), key=key.public)
+    await world.a_gateway()
+
+    def signed(what: str, nonce: float, by: KeyPair = key, **more: Any) -> dict[str, Any]:
+        signature = by.sign(f"weft-{what}:{id}:{nonce:.3f}".encode())
+        return {"node": id, "nonce": f"{nonce:.3f}", "signature": base64.b64encode(signature).decode(), **more}
+
+    async with registry(world) as asked, httpx.AsyncClient(base_url=world.url, timeout=20) as client:
+        now = time.time()
+        body = signed("drain", now, deadline_s=7)
+        said = await client.post("/api/node/drain", json=body)
+        assert (200, id) == (said.status_code, said.json()["node"])
+        assert [DrainRequested(node=id, why="worker", deadline_s=7)] == asked
+        # who saw it and sends it again asks for nothing
+        assert 200 == (await client.post("/api/node/drain", json=body)).status_code
+        assert 1 == len(asked)
+        # nor with another deadline
+        assert 422 == (await client.post("/api/node/drain", json=body | {"deadline_s": 0})).status_code
+        # what is signed for one thing is good for no other, and nobody else's signature is
+        for path, wrong, status in (
+            ("resume", signed("drain", now), 401),
+            ("drain", signed("drain", now, KeyPair.new(Role.USER)), 401),
+            ("drain", signed("drain", now - 400), 401),
+            ("drain", signed("drain", now) | {"node": "n-none"}, 404),
+            ("drain", signed("drain", now) | {"nonce": "soon"}, 400),
+        ):
+            assert status == (await client.post(f"/api/node/{path}", json=wrong)).status_code, path
+        assert 1 == len(asked)
+        # the others ask for what they say
+        assert 409 == (await client.post("/api/node/resume", json=signed("resume", now))).status_code
+        assert ResumeRequested(node=id, why="worker") == asked[-1]
+        assert 200 == (await client.post("/api/node/deregister", json=signed("deregister", now))).status_code
+        assert RemovalRequested(node=id, why="it deregistered itself", deadline_s=60) == asked[-1]
+        # and who guesses too often waits
+        for _ in range(12):
+            said = await client.post("/api/node/drain", json=signed("drain", now, KeyPair.new(Role.USER)))
+        assert 429 == said.status_code

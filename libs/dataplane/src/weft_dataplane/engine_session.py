@@ -118,6 +118,15 @@ class EngineSession:
                     )
         return None
 
+    def give_up(self, sentence: str) -> None:
+        """End what still runs with a word: its gateway sends it elsewhere where it can."""
+        for ticket in [each for each in self._tickets.values() if each.ending is None]:
+            ticket.fail(pb.FAULT_RETIRING, sentence)
+            self._engine.cancel(ticket)
+        for question, task in list(self._questions.items()):
+            task.cancel()
+            self._refuse(question, pb.FAULT_RETIRING, sentence)
+
     def end(self) -> None:
         """The session is over: what still runs is cancelled at the engine."""
         for question in self._questions.values():

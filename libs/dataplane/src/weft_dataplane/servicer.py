@@ -45,6 +45,11 @@ class EngineServicer(pb_grpc.EngineServicer):
         """Requests that have not had their last output written, in all sessions."""
         return sum(session.running for session in self._sessions)
 
+    def give_up(self, sentence: str) -> None:
+        """End all that runs with a word; `running` falls as it is written."""
+        for session in list(self._sessions):
+            session.give_up(sentence)
+
     async def beat(self) -> None:
         """Keeps idle sessions talking and gives up those that don't read. Runs until cancelled."""
         loop = asyncio.get_running_loop()

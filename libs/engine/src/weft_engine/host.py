@@ -21,6 +21,8 @@ PERMANENT_FAILURE: Final = 3
 
 STOP_SERVER_S: Final = 1.0
 CLOSE_ENGINE_S: Final = 5.0
+TELL_S: Final = 1.0
+"""How long gateways have to take the last word about what was cut off."""
 
 log = logging.getLogger("weft.engine")
 
@@ -104,9 +106,14 @@ async def finish_requests(servicer: EngineServicer, endings: Endings, ending: En
             break
         except TimeoutError:
             continue
-    if servicer.running:
-        log.warning("requests cut off", extra={"requests": servicer.running})
-    return servicer.running
+    unfinished = servicer.running
+    if unfinished:
+        log.warning("requests cut off", extra={"requests": unfinished})
+        servicer.give_up(f"replica {servicer.life.identity.replica} ends, and the request was not done in time")
+        told_until = loop.time() + TELL_S
+        while servicer.running and loop.time() < told_until:
+            await asyncio.sleep(0.01)
+    return unfinished
 
 
 async def close_engine(engine: Engine) -> None:
