@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from weft_contracts import codec, headers, upcast
@@ -12,7 +12,7 @@ from weft_contracts.commit import MAX_COMMIT_BYTES, Cause, Commit
 from weft_contracts.facts import node, request, run
 from weft_contracts.facts.fact import Fact, Unknown, Unreadable, Voided
 from weft_contracts.ids import CorrelationId, EventId, Incarnation, ReplicaId, RequestId
-from weft_contracts.subjects import Aggregate, parse
+from weft_contracts.subjects import Aggregate, Kind, parse
 from weft_contracts.subjects import request as request_of
 
 st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
@@ -30,6 +30,7 @@ def facts(draw: st.DrawFn) -> Fact:
 
 @given(facts())
 def test_any_fact_comes_back_as_it_was_written(fact: Fact) -> None:
+    assume("\\u0000" not in fact.model_dump_json())  # what a worker writes must fit into a database's text
     key = "n-a.m-a-1" if fact.kind in ("run", "inspection") else "x-a"
     body = b"[" + fact.model_dump_json().encode() + b"]"
     subject = Aggregate(fact.kind, key).subject(fact.type)
@@ -78,9 +79,61 @@ def test_a_field_that_a_newer_writer_added_is_passed_over() -> None:
     assert node.Healthy() == fact
 
 
+VOIDED = b'[{"type":"voided","v":1,"sequence":7,"why":"garbled"}]'
+
+
 def test_any_aggregate_may_bear_a_voided() -> None:
-    (fact,) = codec.decode_facts("machine", b'[{"type":"voided","v":1,"sequence":7,"why":"garbled"}]')
-    assert Voided(sequence=7, why="garbled") == fact
+    assert (Voided(sequence=7, why="garbled"),) == codec.decode_facts("node", VOIDED)
+    assert (Voided(sequence=7, why="garbled"),) == codec.decode_facts("machine", VOIDED, said="voided")
+
+
+@pytest.mark.parametrize("body", [VOIDED, b'[{"type":"mood"}]', b'[{"type":"loading","v":2}]'])
+def test_under_another_subject_a_worker_neither_voids_nor_speaks_of_what_is_unknown(body: bytes) -> None:
+    """An unknown fact stops its readers until they are upgraded: no worker may do that to the others."""
+    (fact,) = codec.decode_facts("run", body, said="loading")
+    assert isinstance(fact, Unreadable)
+
+
+ODD_TEXT = st.text(st.characters(codec=None, categories=None), max_size=8)
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | ODD_TEXT | st.just("loading") | st.just("voided"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "v", "epoch", "x"]), inner),
+    max_leaves=8,
+)
+
+
+@given(
+    st.binary(max_size=60) | ODD.map(lambda odd: json.dumps([odd]).encode()),
+    st.sampled_from(["run", "machine", "node"]),
+)
+@example(b"[" * 30_000 + b"]" * 30_000, "run")
+@example(b'[{"type":"loading","epoch":' + b"[" * 9_000 + b"]" * 9_000 + b"}]", "run")
+@example(b'[{"type":"loading","v":1e400}]', "run")
+@example(b'[{"type":"\\ud800","v":2}]', "node")
+@example(b'[{"type":"loading","epoch":1,"incarnation":"\\ud800"}]', "run")
+@example(b'[{"type":"fetching","epoch":1,"bytes":' + b"9" * 4_000 + b"}]", "run")
+@example(b'[{"type":"loading","epoch":1,"incarnation":"a\\u0000"}]', "run")
+def test_whatever_a_commit_holds_it_becomes_facts_that_can_be_kept(body: bytes, kind: Kind) -> None:
+    facts = codec.decode_facts(kind, body)
+    assert facts
+    for fact in facts:
+        assert fact.model_dump_json().encode()
+
+
+def test_a_header_that_would_not_fit_into_what_follows_is_passed_over() -> None:
+    odd = {
+        headers.CORRELATION_ID: "c" * 201,
+        headers.CAUSATION_ID: "a\nb",
+        headers.EVENT_ID: "é",
+        headers.ACTOR: "an-admin",
+    }
+    commit = codec.decode("weft.ev.run.n-a.m-1.loading", 1, b"[]", odd, 0.0)
+    assert ("", None, "") == (commit.correlation_id, commit.causation_id, commit.event_id)
+
+
+def test_a_nodes_own_commits_are_its_own_whatever_they_say() -> None:
+    commit = codec.decode("weft.ev.machine.n-a.reported", 1, b"[]", {headers.ACTOR: "an-admin"}, 0.0)
+    assert "n-a" == commit.actor
 
 
 def test_a_commit_over_64_kib_is_refused_before_it_is_sent() -> None:

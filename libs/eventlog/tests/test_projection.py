@@ -10,6 +10,7 @@ from weft_contracts.facts import node
 from weft_contracts.facts.fact import Voided
 from weft_contracts.ids import CorrelationId, EventId, NodeId
 from weft_eventlog import EventLog, Projection
+from weft_eventlog.projection import RUNS_SUSPECT
 from weft_testing.mesh_server import MeshServer
 
 A = subjects.node(NodeId("n-a"))
@@ -116,6 +117,15 @@ async def test_an_event_that_cannot_be_read_makes_its_aggregate_suspect_until_it
     # then it is decided again
     await watched.projection.wait_for(last)
     assert {} == watched.projection.suspects
+
+
+async def test_a_worker_can_make_no_more_suspects_than_anybody_remembers(log: EventLog, watched: Watched) -> None:
+    last = 0
+    for number in range(RUNS_SUSPECT + 20):
+        last = await raw(log, f"weft.ev.run.n-a.m-{number}.loading", b'[{"type":"sang","v":1}]')
+    await watched.projection.wait_for(last)
+    kept = [aggregate.key for aggregate in watched.projection.suspects]
+    assert (None, RUNS_SUSPECT, f"n-a.m-{RUNS_SUSPECT + 19}") == (watched.projection.halted, len(kept), kept[-1])
 
 
 async def test_a_log_that_ends_before_the_checkpoint_refuses_to_be_decided_from(log: EventLog) -> None:

@@ -1,6 +1,7 @@
 """Facts to bytes and back. About 3 µs a fact either way."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -45,6 +46,12 @@ _VALIDATE = {kind: adapter.validator.validate_json for kind, adapter in _ADAPTER
 _TRACE = slice(3, 35)
 """Where a W3C trace parent holds its trace's id."""
 _NONE: frozenset[str] = frozenset()
+_HEADER = re.compile(r"[ -~]{0,200}")
+"""What is taken from a header: it goes on into the headers of what follows from the commit."""
+_NUL = b"\\u0000"
+_QUOTED = 80
+WORKERS_KINDS: frozenset[Kind] = frozenset({"machine", "run"})
+"""Kinds that workers write. What one of them says wrongly concerns its own aggregate, and stops nobody."""
 
 
 class CommitTooLarge(ValueError):
@@ -82,19 +89,37 @@ def encode_headers(commit: Commit, event_id: EventId, actor: str, traceparent: s
     return headers
 
 
-def decode_facts(kind: Kind, body: bytes, skippable: frozenset[str] = frozenset()) -> tuple[Fact, ...]:
-    """The facts of a commit's body. What can't be read comes as Unknown or Unreadable, never as an error."""
+def decode_facts(kind: Kind, body: bytes, skippable: frozenset[str] = frozenset(), said: str = "") -> tuple[Fact, ...]:
+    """The facts of a commit's body. What can't be read comes as Unknown or Unreadable, never as an error.
+
+    `said` is the type that the commit's subject names, which only who may write it can publish to.
+    """
     try:
         facts = tuple(_VALIDATE[kind](body))
     except ValidationError:
         facts = ()
+    if kind in WORKERS_KINDS:
+        if not facts:
+            return _of_worker(kind, _decode_one_by_one(kind, body, skippable), said)
+        if _NUL in body:
+            return (Unreadable(why="a text with a character of value 0"),)
     return facts or _decode_one_by_one(kind, body, skippable)
+
+
+def _of_worker(kind: Kind, facts: tuple[Fact, ...], said: str) -> tuple[Fact, ...]:
+    """What a worker's commit comes to: it can't make readers wait for an upgrade, and only operators void."""
+    return tuple(
+        Unreadable(why=f"{kind}.{fact.type} is nothing that a worker says")
+        if (isinstance(fact, Voided) and said != "voided") or (isinstance(fact, Unknown) and not fact.skippable)
+        else fact
+        for fact in facts
+    )
 
 
 def _decode_one_by_one(kind: Kind, body: bytes, skippable: frozenset[str]) -> tuple[Fact, ...]:
     try:
-        parsed: object = json.loads(body)
-    except ValueError as error:
+        parsed: object = json.loads(body.decode())
+    except (ValueError, RecursionError) as error:
         return (Unreadable(why=f"not JSON: {error}"),)
     if not isinstance(parsed, list) or not parsed:
         return (Unreadable(why="not a list of facts"),)
@@ -105,39 +130,49 @@ def _decode_one(kind: Kind, item: object, skippable: frozenset[str]) -> Fact:
     if not isinstance(item, dict):
         return Unreadable(why="a fact is not an object")
     body = cast(dict[str, Any], item)
-    type_ = str(body.get("type"))
+    type_ = _legible(body.get("type"))
     try:
         version = int(body.get("v", 1))
         if type_ == "voided":
-            return Voided.model_validate(body)
+            return Voided.model_validate_json(json.dumps(body))
         known = BY_TYPE.get((kind, type_))
         body = lift(kind, dict(body))
         if known is None or int(body.get("v", 1)) > known.version:
             return Unknown(type=type_, v=version, skippable=type_ in skippable)
-        return known.fact.model_validate(body)
-    except (ValidationError, ValueError, TypeError, KeyError) as error:
-        first = str(error).splitlines()[:3]
-        return Unreadable(why=f"{kind}.{type_}: {' '.join(first)}")
+        return known.fact.model_validate_json(json.dumps(body))  # and not as Python: half characters are no text
+    except (ValidationError, ValueError, TypeError, KeyError, ArithmeticError, RecursionError) as error:
+        first = _legible(" ".join(str(error).splitlines()[:3]), 3 * _QUOTED)
+        return Unreadable(why=f"{kind}.{type_}: {first}")
+
+
+def _legible(text: object, most: int = _QUOTED) -> str:
+    """The beginning of what should be a word, as text that anybody can store."""
+    return str(text)[:most].encode("utf-8", "replace").decode().replace("\0", "?")
 
 
 def decode(subject: str, sequence: int, body: bytes, headers: Mapping[str, str] | None, at: float) -> Recorded:
     """A message of the log as a commit. Raises BadSubject for a subject that is none of ours."""
-    aggregate, _ = parse(subject)
-    found = headers or {}
+    aggregate, said = parse(subject)
+    found = {name: text for name, text in (headers or {}).items() if name == h.SKIPPABLE or _HEADER.fullmatch(text)}
     named = found.get(h.SKIPPABLE)
     skippable = frozenset(filter(None, named.split(","))) if named else _NONE
     causation = found.get(h.CAUSATION_ID)
     return Recorded(
         sequence=sequence,
         aggregate=aggregate,
-        facts=decode_facts(aggregate.kind, body, skippable),
+        facts=decode_facts(aggregate.kind, body, skippable, said),
         event_id=EventId(found.get(h.EVENT_ID, "")),
         correlation_id=CorrelationId(found.get(h.CORRELATION_ID, "")),
         causation_id=EventId(causation) if causation else None,
-        actor=found.get(h.ACTOR, ""),
+        actor=actor_of(aggregate, found.get(h.ACTOR, "")),
         at=at,
         traceparent=found.get(h.TRACEPARENT, ""),
     )
+
+
+def actor_of(aggregate: Aggregate, said: str) -> str:
+    """Who wrote a commit. What stands under a node's name only that node can have written, whatever it says."""
+    return aggregate.key.partition(".")[0] if aggregate.kind in WORKERS_KINDS else said
 
 
 def aggregate_of(subject: str) -> Aggregate:

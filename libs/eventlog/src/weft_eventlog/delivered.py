@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 from nats.aio.msg import Msg
 from weft_contracts import headers as h
-from weft_contracts.codec import decode, decode_facts
+from weft_contracts.codec import actor_of, decode, decode_facts
 from weft_contracts.commit import Recorded
 from weft_contracts.ids import CorrelationId, EventId
 from weft_contracts.subjects import BadSubject, parse
 
 from weft_eventlog import quick_headers
 
-_VALUE = r": ([!-~]*)\r\n"
+_VALUE = r": ([!-~]{0,200})\r\n"
 _ORDINARY = re.compile(
     (
         rf"NATS/1\.0\r\n{h.EVENT_ID}{_VALUE}{h.CORRELATION_ID}{_VALUE}{h.ACTOR}{_VALUE}{h.SCHEMA}: [!-~]*\r\n"
@@ -60,17 +60,17 @@ def recorded(message: Delivered) -> Recorded | None:
         if found is None:
             headers = quick_headers.parse(message.headers[_HEADER_LINE:])
             return decode(message.subject, message.sequence, message.body, headers, message.at_ns / 1e9)
-        aggregate, _ = parse(message.subject)
+        aggregate, said = parse(message.subject)
     except BadSubject:
         return None
     event, correlation, actor, causation = found.groups()
     return Recorded(
         message.sequence,
         aggregate,
-        decode_facts(aggregate.kind, message.body, _NONE),
+        decode_facts(aggregate.kind, message.body, _NONE, said),
         EventId(event.decode()),
         CorrelationId(correlation.decode()),
         EventId(causation.decode()) if causation else None,
-        actor.decode(),
+        actor_of(aggregate, actor.decode()),
         message.at_ns / 1e9,
     )

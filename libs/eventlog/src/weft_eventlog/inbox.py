@@ -7,19 +7,15 @@ message in its turn (heartbeats, flow control, a gap, after which it makes the c
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from weft_eventlog.delivered import Delivered, delivered, of_message
+from weft_eventlog.legible import ACK, PLAIN, Process
 
-_ACK = b"$JS.ACK."
-_STATUS = 8
-"""Where a space in the header marks a message of the server's own."""
 _STALLED = "Nats-Consumer-Stalled"
-Process = Callable[[int, bytes, bytes, bytes, bytes | None], Awaitable[None]]
 
 
 class Inbox:
@@ -82,8 +78,9 @@ def shorten(client: Client) -> None:
             await ordinary(sid, subject, reply, data, headers)
             return
         consumer = subscription._jsi
-        if headers and headers[_STATUS] == 32:
-            if inbox.full and (owed := reply.decode() or await _stalled(seam, headers)):
+        if not subject.isascii() or (headers and headers[:10] != PLAIN):
+            own = not reply.startswith(ACK)  # the server's
+            if own and headers and inbox.full and (owed := reply.decode() or await _stalled(seam, headers)):
                 consumer._active = True
                 inbox.owe(owed)
             else:
@@ -91,7 +88,7 @@ def shorten(client: Client) -> None:
             return
         text = reply.decode()
         tokens = text.split(".")
-        late = not reply.startswith(_ACK) or int(tokens[6]) != consumer._dseq
+        late = not reply.startswith(ACK) or int(tokens[6]) != consumer._dseq
         if late or not subscription._pending_queue.empty():
             await ordinary(sid, subject, reply, data, headers)
             return

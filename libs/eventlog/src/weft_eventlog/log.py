@@ -27,6 +27,7 @@ from weft_contracts.topology import EVENTS
 from weft_eventlog import guards as g
 from weft_eventlog.errors import Conflict, ForeignDuplicate, LogFull, LogUnavailable
 from weft_eventlog.inbox import Inbox, shorten
+from weft_eventlog.legible import make_legible
 from weft_eventlog.quick_headers import quicken
 from weft_eventlog.tail import consumer_config, next_sequence, read_between
 
@@ -78,6 +79,7 @@ class EventLog:
     def __init__(self, client: Client, actor: str, find: Find | None = None, trace: Trace | None = None) -> None:
         """`find` looks a commit up for those who may not read the stream; see `Find`. `trace`: none are recorded."""
         quicken(client)
+        make_legible(client)
         self._client = client
         self._find = find or self._find_at_leader
         self._js = client.jetstream(timeout=_ONE_TRY)

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import gc
 import inspect
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import structlog
 from nats.errors import Error as NatsError
 from nats.js.errors import Error as JetStreamError
+from weft_contracts.codec import WORKERS_KINDS
 from weft_contracts.commit import Recorded
 from weft_contracts.facts.fact import Fact, Unknown, Unreadable, Voided
 from weft_contracts.ids import EventId
@@ -37,6 +39,8 @@ _LOOK_AFTER = 5.0
 COLLECTED_AFTER = (50_000, 20, 100)
 """Python's own (700, 10, 10) looks through a batch many times while it is made: 40 % of a long fold's CPU time.
 What a fold throws away has no cycles; memory is the same."""
+RUNS_SUSPECT = 100
+"""Runs that are remembered as suspect."""
 _WHY = 300
 """Characters that a snapshot keeps of why a commit can't be read."""
 _log: Any = structlog.get_logger(part="weft.projection")
@@ -74,6 +78,8 @@ class Projection:
         self.halted: str | None = None
         """Why nothing may be decided from this projection; None if it may."""
         self._suspects: dict[Aggregate, dict[int, str]] = {}
+        self._runs: deque[Aggregate] = deque()
+        """Suspects of that kind, oldest first."""
         self._progress = asyncio.Condition()
         self._head = 0
         self._consumer_sequence = 0
@@ -143,6 +149,8 @@ class Projection:
             self._folded = (mark.sequence, mark.event_id)
             for aggregate, sequence, why in mark.suspects:
                 self._suspects.setdefault(aggregate, {})[sequence] = why
+                if aggregate.kind == "run":
+                    self._runs.append(aggregate)
         return True
 
     async def _verify(self) -> None:
@@ -220,14 +228,7 @@ class Projection:
         for fact in commit.facts:
             match fact:
                 case Unreadable(why=why):
-                    self._suspects.setdefault(commit.aggregate, {})[commit.sequence] = why
-                    _log.error(
-                        "event can't be read",
-                        projection=self.name,
-                        aggregate=str(commit.aggregate),
-                        sequence=commit.sequence,
-                        why=why,
-                    )
+                    self._suspect(commit.aggregate, commit.sequence, why)
                 case Unknown(skippable=True):
                     pass
                 case Unknown(type=type_, v=version):
@@ -240,6 +241,23 @@ class Projection:
                 case _:
                     kept.append(fact)
         return replace(commit, facts=tuple(kept))
+
+    def _suspect(self, aggregate: Aggregate, sequence: int, why: str) -> None:
+        """Set an aggregate aside. Of a worker's, which may be as many as it likes, the last are remembered."""
+        known = aggregate in self._suspects
+        if aggregate.kind in WORKERS_KINDS:
+            self._suspects[aggregate] = {sequence: why}
+            if aggregate.kind == "run" and not known:
+                self._runs.append(aggregate)
+                if len(self._runs) > RUNS_SUSPECT:
+                    self._suspects.pop(self._runs.popleft(), None)
+                    return
+        else:
+            self._suspects.setdefault(aggregate, {})[sequence] = why
+        if not known:
+            _log.error(
+                "event can't be read", projection=self.name, aggregate=str(aggregate), sequence=sequence, why=why
+            )
 
     def _void(self, aggregate: Aggregate, sequence: int) -> None:
         whys = self._suspects.get(aggregate)

@@ -62,8 +62,11 @@ def _statement(table: Table[Any]) -> str:
 
 
 def _to_json(value: Any) -> str | None:
-    return None if value is None else json.dumps(value, separators=(",", ":"), sort_keys=True)
+    if value is None:
+        return None
+    return json.dumps(value, separators=(",", ":"), sort_keys=True).replace("\\u0000", "\\ufffd")
 
 
 def _as_it_is(value: Any) -> Any:
-    return value
+    """Postgres holds no text with a character of value 0."""
+    return value.replace("\0", "\ufffd") if isinstance(value, str) else value

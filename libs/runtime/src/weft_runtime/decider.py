@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from prometheus_client import Counter, Histogram
@@ -23,6 +23,7 @@ Decide = Callable[[float, int], Sequence[Decision]]
 
 TICK = 1.0
 """Seconds between decisions where nothing moves: rules that depend on time."""
+_NAMED = 20
 _log: Any = get_logger("weft.decider")
 _APPENDED = Counter("weft_decisions_appended_total", "Decisions that the log took")
 _LOST = Counter("weft_decisions_lost_total", "Decisions that lost to another writer")
@@ -112,8 +113,11 @@ class Decider:
     def _report(self) -> None:
         """Say through health what keeps this service from deciding."""
         self._health.set("projection", self._projection.halted)
-        suspects = self._projection.suspects
-        self._health.set(
-            "suspect",
-            "; ".join(f"{aggregate}: {why}" for aggregate, why in sorted(suspects.items())) or None,
-        )
+        self._health.set("suspect", told(self._projection.suspects))
+
+
+def told(suspects: Mapping[Aggregate, str]) -> str | None:
+    """The first suspects and how many more there are, for people; None without any."""
+    named = [f"{aggregate}: {why}" for aggregate, why in sorted(suspects.items())[:_NAMED]]
+    more = [f"and {len(suspects) - _NAMED} more"] if len(suspects) > _NAMED else []
+    return "; ".join(named + more) or None

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from weft_contracts.facts.fact import Fact
-from weft_contracts.facts.values import Backend, Hardware, MetadataFile, Weights
+from weft_contracts.facts.values import Backend, Count, Hardware, MetadataFile, Weights
 from weft_contracts.ids import InspectionId
 from weft_contracts.subjects import Kind
 
@@ -32,7 +32,7 @@ class FileFound(_Machine, frozen=True):
     inspection: InspectionId
     source: str
     """`builtin:<name>` or `path:<path>`."""
-    size: int
+    size: Count
     weights: Weights
     metadata: tuple[MetadataFile, ...] = ()
 
@@ -50,8 +50,8 @@ class PressureChanged(_Machine, frozen=True):
     """What others than our replicas use of a device's memory changed by more than 2 %."""
 
     type: Literal["pressure_changed"] = "pressure_changed"
-    device: int
-    bytes: int
+    device: Count
+    bytes: Count
 
 
 MachineFact = Annotated[Reported | FileFound | FileMissing | PressureChanged, Field(discriminator="type")]

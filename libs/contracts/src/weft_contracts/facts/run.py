@@ -8,14 +8,14 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from weft_contracts.facts.fact import Fact
-from weft_contracts.facts.values import EngineName, MetadataFile
+from weft_contracts.facts.values import Count, EngineName, MetadataFile, Port
 from weft_contracts.ids import Incarnation
 from weft_contracts.subjects import Kind
 
 
 class _Run(Fact, frozen=True):
     kind: ClassVar[Kind] = "run"
-    epoch: int
+    epoch: Count
 
 
 class Installing(_Run, frozen=True):
@@ -29,7 +29,7 @@ class Fetching(_Run, frozen=True):
     """The model's files are on their way."""
 
     type: Literal["fetching"] = "fetching"
-    bytes: int
+    bytes: Count
 
 
 class Loading(_Run, frozen=True):
@@ -44,7 +44,7 @@ class Ready(_Run, frozen=True):
 
     type: Literal["ready"] = "ready"
     incarnation: Incarnation
-    port: int
+    port: Port
     engine: EngineName
     engine_version: str
     metadata: tuple[MetadataFile, ...] = ()
@@ -83,7 +83,7 @@ class Failed(_Run, frozen=True):
     reason: str
     permanent: bool
     """Another try, here or elsewhere, would fail the same way."""
-    starts: int
+    starts: Count
 
 
 RunFact = Annotated[

@@ -10,25 +10,28 @@ from weft_contracts.ids import NodeId
 Vendor = Literal["nvidia", "amd", "intel", "apple", "ascend", "cpu"]
 EngineName = Literal["llama.cpp", "simulated", "vllm"]
 Scalar = bool | int | float | str
+Count = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
+"""A number of bytes or things, as a machine may say it."""
+Port = Annotated[int, Field(ge=0, le=65535)]
 
 
 class Device(Value, frozen=True):
     """One accelerator of a node, or its processor with its memory."""
 
-    index: int
+    index: Annotated[int, Field(ge=0, le=65535)]
     vendor: Vendor
     name: str
-    memory: int
+    memory: Count
     """All of it, in bytes."""
     uuid: str = ""
-    number: int | None = None
+    number: Count | None = None
     """How its vendor's own tools count it, from 0."""
     driver: str | None = None
     compute_capability: str | None = None
     """As the vendor says it: `9.0`, `gfx942`."""
     unified: bool = False
     """Its memory is the machine's: what is claimed on it is claimed of the processor's too, and the reverse."""
-    budget: int | None = None
+    budget: Count | None = None
     """Bytes that replicas may claim at most; None: no bound but the memory."""
     simulated: bool = False
     """It is made up for development: only the simulated engine takes it."""
@@ -46,10 +49,10 @@ class UnsizedDevice(Value, frozen=True):
 class Hardware(Value, frozen=True):
     """What a node has. `None` is unknown, which is not zero."""
 
-    cpus: float
+    cpus: Annotated[float, Field(ge=0, le=1e9)]
     """Processors that this worker may use; a share of the machine when several workers split it."""
-    memory: int
-    disk_free: int | None = None
+    memory: Count
+    disk_free: Count | None = None
     architecture: str = ""
     devices: tuple[Device, ...] = ()
     unsized: tuple[UnsizedDevice, ...] = ()
@@ -98,7 +101,7 @@ class MetadataFile(Value, frozen=True):
     """A small file that belongs to a model: tokenizer, configuration, template."""
 
     name: str
-    size: int
+    size: Count
     blake3: str
     """64 hexadecimal digits."""
 
@@ -108,13 +111,13 @@ class Weights(Value, frozen=True):
 
     format: Literal["gguf", "safetensors", "none"]
     architecture: str = ""
-    weight_bytes: int = 0
-    kv_bytes_per_token: int = 0
-    layers: int = 0
-    heads: int = 0
-    kv_heads: int = 0
-    vision_heads: int = 0
-    context_tokens: int = 0
+    weight_bytes: Count = 0
+    kv_bytes_per_token: Count = 0
+    layers: Count = 0
+    heads: Count = 0
+    kv_heads: Count = 0
+    vision_heads: Count = 0
+    context_tokens: Count = 0
     """The longest context that the model was made for; 0: unknown."""
     embeds: bool = False
     """It was made to make embeddings and not to write; `engine_args.embeddings` of a spec says otherwise."""

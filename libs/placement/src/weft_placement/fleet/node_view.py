@@ -24,6 +24,8 @@ NodeState = Literal[
 
 
 _SILENT = Caps()
+FILES_KEPT = 1000
+"""Sources of which a node's answer is remembered."""
 
 
 @dataclass(frozen=True)
@@ -205,8 +207,17 @@ def evolve_machine(view: NodeView, fact: MachineFact) -> NodeView:
             )
             return _relabelled(reported)
         case "file_found" | "file_missing":
-            return changed(view, files={**view.files, fact.source: fact})
+            return changed(view, files=_kept({**view.files, fact.source: fact}))
         case "pressure_changed":
+            if view.hardware is None or all(fact.device != device.index for device in view.hardware.devices):
+                return view
             return changed(view, pressure={**view.pressure, fact.device: fact.bytes})
         case _:
             assert_never(fact)
+
+
+def _kept(files: dict[str, FileFound | FileMissing]) -> dict[str, FileFound | FileMissing]:
+    """Without the oldest where there are too many: a node may say what it likes, and all have to remember it."""
+    if len(files) > FILES_KEPT:
+        del files[next(iter(files))]
+    return files

@@ -10,6 +10,7 @@ from weft_contracts.commit import Commit, Guard
 from weft_contracts.facts.artifact import Refused, Verified
 from weft_contracts.ids import ArtifactId
 from weft_eventlog import Conflict, EventLog, LogUnavailable, Projection
+from weft_runtime.decider import told
 from weft_runtime.health import Health
 from weft_runtime.logs import get_logger
 
@@ -62,8 +63,7 @@ class Collector:
     def _report(self) -> None:
         """Say through health what keeps this service from collecting."""
         self._health.set("projection", self._projection.halted)
-        suspects = sorted(self._projection.suspects.items())
-        self._health.set("suspect", "; ".join(f"{aggregate}: {why}" for aggregate, why in suspects) or None)
+        self._health.set("suspect", told(self._projection.suspects))
 
     def _start(self, tasks: asyncio.TaskGroup) -> None:
         for want in wanted(self._state, time.time(), self._limits):

@@ -39,7 +39,7 @@ class Round:
 
     def run(self) -> None:
         """Look at every revision that waits and that something may have changed for."""
-        self.set_aside = {a.key: _SUSPECT for a in self.suspects if a.kind == "node"}
+        self.set_aside = {a.key: _SUSPECT for a in self.suspects if a.kind in ("node", "machine")}
         for revision, group in self.state.waiting:
             if self.full:
                 break
