@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx
-import nats
 from nats.aio.client import Client
 from weft_contracts import permissions
 from weft_contracts.codec import encode
@@ -90,7 +89,13 @@ class BareNode:
             "reconnect_time_wait": 0.25,
             "name": self.id,
         }
-        return await nats.connect(str(credential["nats_url"]), **settings | options)
+        client = Client()
+        try:
+            await client.connect(str(credential["nats_url"]), **settings | options)
+        except BaseException:
+            await client.close()  # its socket may be open still
+            raise
+        return client
 
     async def lease(self, client: Client) -> None:
         """One sign of life."""

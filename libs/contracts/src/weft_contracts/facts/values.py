@@ -10,7 +10,7 @@ from weft_contracts.ids import NodeId
 Vendor = Literal["nvidia", "amd", "intel", "apple", "ascend", "cpu"]
 EngineName = Literal["llama.cpp", "simulated", "vllm"]
 Scalar = bool | int | float | str
-Count = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
+Count = Annotated[int, Field(ge=0, le=1 << 53)]
 """A number of bytes or things, as a machine may say it."""
 Port = Annotated[int, Field(ge=0, le=65535)]
 

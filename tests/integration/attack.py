@@ -1,0 +1,20 @@
+"""One attack: what is tried, what the mesh does about it, and the trying itself."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from .foe import Foe
+
+__all__ = ["Attack", "Foe"]
+
+
+@dataclass(frozen=True)
+class Attack:
+    """Its sentences stand in the registry's ATTACKS.md."""
+
+    tries: str
+    does: str
+    act: Callable[[Foe], Awaitable[None]]
+    """Tries it, and checks the answer. That nothing came of it is checked by the story."""
+    suspect: str = ""
+    """The kind of the foe's aggregate that is set aside for it."""

@@ -1,0 +1,180 @@
+"""Over a hundred attacks by an approved worker with its real credential, on a whole mesh: none changes anything."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from weft_testing.story import MeshUnderTest, until
+
+from . import attacks_on_folds, attacks_on_walls
+from .attack import Attack, Foe
+
+ATTACKS: tuple[Attack, ...] = (*attacks_on_walls.ATTACKS, *attacks_on_folds.ATTACKS)
+PAGE = Path(__file__).parents[2] / "services/registry/ATTACKS.md"
+SERVICES = ("registry", "scheduler", "reconciler", "metadata-cache", "gateway")
+SIMULATED = {"source": {"kind": "simulated"}, "engine": "simulated"}
+FOES = "foes"
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeshUnderTest]:
+    with MeshUnderTest(tmp_path_factory.mktemp("attacked"), WEFT_LOADING_WAIT_S="2") as mesh:
+        yield mesh
+
+
+@pytest.fixture(scope="module")
+def foe(attacked: MeshUnderTest) -> Iterator[Foe]:
+    """Approved, healthy, and with a replica of a model of its own to run."""
+    mesh = attacked
+    approving, asking = (token(mesh, auto_approve=approve) for approve in (True, False))
+    foe = Foe(mesh, approving, pending_token=asking)
+    until("the foe is healthy", lambda: node(mesh, "foe")["state"] == "healthy", 30)
+    mesh.deploy(FOES, SIMULATED | {"selector": {"camp": "foe"}}).raise_for_status()
+    foe.take_assignment(FOES)
+    foe.theirs = mesh.ready_replicas()[0]["id"]
+    yield foe
+    foe.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.tries)
+def test_an_approved_worker_changes_nothing_but_itself(attacked: MeshUnderTest, foe: Foe, attack: Attack) -> None:
+    before, head = picture(attacked), position(attacked)
+    foe.do(attack.act(foe))
+    goes_on(attacked)
+    assert before == picture(attacked)
+    assert [] == foreign(attacked, foe, head)
+    if attack.suspect:
+        suspects = [key for fold in folds(attacked, "registry") for key in fold["suspects"]]
+        assert [] != [key for key in suspects if key.startswith(f"{attack.suspect}.{foe.id}")]
+
+
+@pytest.mark.slow
+@pytest.mark.sabotage("wide-worker")
+def test_after_all_of_them_the_mesh_starts_again_deploys_serves_and_shuts_the_foe_out(
+    attacked: MeshUnderTest, foe: Foe
+) -> None:
+    # given services that fold all of it anew
+    mesh = attacked
+    foe.do(attacks_on_walls.ATTACKS[0].act(foe))
+    for service in SERVICES:
+        mesh.kill(service)
+    for service in SERVICES:
+        until(f"{service} is back", lambda name=service: folds(mesh, name), 60)
+    goes_on(mesh)
+    # when a model comes
+    mesh.deploy("after", SIMULATED | {"selector": {"!camp": ""}}).raise_for_status()
+    until("it is ready", lambda: mesh.ready_replicas("after"), 60)
+    assert mesh.ask(model="after")
+    # and the foe is removed
+    mesh.http.delete(f"{mesh.url}/api/nodes/foe", params={"force": "true"}).raise_for_status()
+    until("it is cut off", lambda: not foe.client.is_connected, 15)
+    # then its credential opens nothing, and no poll brings another
+    foe.do(foe.is_shut_out(foe.shown, foe.node))
+    foe.do(foe.asks(403, foe.node.poll()))
+    foe.do(foe.asks(403, foe.node.register(token(mesh, auto_approve=True))))
+    goes_on(mesh)
+
+
+def test_the_registrys_page_lists_every_attack() -> None:
+    """`WEFT_WRITE=1` writes it."""
+    text = page()
+    if os.environ.get("WEFT_WRITE"):
+        PAGE.write_text(text)
+    assert text == PAGE.read_text()
+    assert len(ATTACKS) == len({attack.tries for attack in ATTACKS}) >= 50
+
+
+def page() -> str:
+    about = (
+        "What an approved worker may try with its real credential, and what the mesh does about it. Each row is a test"
+        " (`tests/integration/test_attacks.py`, whose table this page is made of): after each, every service runs on,"
+        " its fold is at the log's head, nothing but the foe's own runs and machine has got a fact, all other nodes,"
+        " models and replicas are as they were, a change asked of the registry is answered, and so is a question asked"
+        " of a model. The permissions by themselves are tried in `libs/testing/tests`, one subject at a time."
+    )
+    trust = (
+        "An approved worker is trusted with the models that it is given, and with what people ask of them: it may"
+        " refuse to serve, or answer nonsense. It can't reach another node's, nor decide anything. One that floods is"
+        " cut off by `weft nodes remove NAME --force` within a second."
+    )
+    rows = [f"| {number} | {each.tries} | {each.does} |" for number, each in enumerate(ATTACKS, 1)]
+    head = ["| | it tries | and the mesh |", "|---|---|---|"]
+    return "\n".join(["# Attacks", about, "", trust, "", *head, *rows]) + "\n"
+
+
+def token(mesh: MeshUnderTest, *, auto_approve: bool) -> str:
+    made = mesh.http.post(f"{mesh.url}/api/tokens", json={"name": "for the foe", "auto_approve": auto_approve})
+    made.raise_for_status()
+    return made.json()["secret"]
+
+
+def node(mesh: MeshUnderTest, name: str) -> dict[str, Any]:
+    return next(node for node in mesh.status()["nodes"] if node["name"] == name)
+
+
+def position(mesh: MeshUnderTest) -> int:
+    return mesh.status()["log"]["position"]
+
+
+def picture(mesh: MeshUnderTest) -> dict[str, Any]:
+    """All that is not the foe's."""
+    status = mesh.status()
+    tokens = mesh.http.get(f"{mesh.url}/api/tokens").json()["items"]
+    return {
+        "nodes": [
+            {key: node[key] for key in ("id", "state", "approved", "addresses", "hardware")}
+            for node in status["nodes"]
+            if node["name"] not in ("foe", "waits")
+        ],
+        "replicas": [r for r in status["replicas"] if r["model_name"] != FOES],
+        "models": [(m["name"], m["state"]) for m in status["models"] if m["name"] != FOES],
+        "brake": status["mesh"]["brake"],
+        "tokens": [(each["id"], each["state"]) for each in tokens],
+        "processes": {name: mesh.part(name)["restarts"] for name in (*SERVICES, "worker-1", "nats", "postgres")},
+    }
+
+
+def foreign(mesh: MeshUnderTest, foe: Foe, head: int) -> list[str]:
+    """Commits since then that are neither the foe's own nor about it, nor this story's questions."""
+    foes = {replica["id"] for replica in mesh.replicas() if replica["model_name"] == FOES}
+    models = {model["id"] for model in mesh.status()["models"] if model["name"] == FOES}
+    waits = {event["key"] for event in mesh.facts("node", "joined") if event["fact"]["name"] == "waits"}
+    found: list[str] = []
+    for event in mesh.events(head):
+        own = event["kind"] in ("run", "machine") and event["key"].split(".")[0] == foe.id
+        theirs = event["key"] in foes | models | waits | {foe.id} or event["kind"] in ("request", "name", "inspection")
+        measured = event["key"] == foe.victim and [fact["type"] for fact in event["facts"]] == ["pressure_changed"]
+        asked = event["kind"] == "node" and [fact["type"] for fact in event["facts"]] == ["labelled"]
+        if own:
+            assert event["actor"] == foe.id
+        if not (own or theirs or asked or measured):
+            found.append(f"{event['kind']}.{event['key']}: {[fact['type'] for fact in event['facts']]}")
+    return found
+
+
+def folds(mesh: MeshUnderTest, service: str) -> list[dict[str, Any]]:
+    port = mesh.part(service)["port"]
+    base = mesh.url if service == "gateway" else f"http://127.0.0.1:{port}"
+    response = httpx.get(f"{base}/projections", timeout=10)
+    response.raise_for_status()
+    return response.json()
+
+
+def goes_on(mesh: MeshUnderTest) -> None:
+    """Every fold is at the head and may be decided from; the registry answers, and so does a model."""
+    patch = mesh.http.patch(f"{mesh.url}/api/nodes/worker-1/labels", json={"asked": str(time.monotonic_ns())})
+    assert 200 == patch.status_code, patch.text
+    head = mesh.http.get(f"{mesh.url}/api/events", params={"after": 10**9}).json()["head"]
+    for service in SERVICES:
+
+        def there(name: str = service) -> bool:
+            return all(fold["position"] >= head and fold["halted"] is None for fold in folds(mesh, name))
+
+        until(f"{service} has folded all", there, 30)
+    until("the tables are written", lambda: mesh.status()["tables"]["position"] >= head, 30)
+    assert "Paris" in mesh.ask()
