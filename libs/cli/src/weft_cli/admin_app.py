@@ -12,7 +12,7 @@ tokens = typer.Typer(help="List, make and revoke what machines join with.", rich
 brake = typer.Typer(help="The brake: nothing is replaced while too many are silent.", rich_markup_mode=None)
 
 
-def _alone(ctx: typer.Context) -> bool:
+def alone(ctx: typer.Context) -> bool:
     """Whether the group is called without a command of its own. Options before one would be lost: raises Failure."""
     if ctx.invoked_subcommand is None:
         return True
@@ -28,7 +28,7 @@ def list_nodes(
     ctx: typer.Context, state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False
 ) -> None:
     """List the machines of the mesh."""
-    if _alone(ctx):
+    if alone(ctx):
         from weft_cli.commands import nodes as command
 
         command.run(state, url, as_json=as_json)
@@ -181,7 +181,7 @@ def list_tokens(
     ctx: typer.Context, state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False
 ) -> None:
     """List what machines join with."""
-    if _alone(ctx):
+    if alone(ctx):
         from weft_cli.commands import tokens as command
 
         command.show(state, url, as_json=as_json)

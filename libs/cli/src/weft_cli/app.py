@@ -8,6 +8,7 @@ import typer
 from weft_cli import outlet
 from weft_cli.admin_app import brake, drain, nodes, tokens
 from weft_cli.failure import Exit, Failure
+from weft_cli.keys_app import keys
 from weft_cli.options import (
     DevicesOption,
     EngineOption,
@@ -39,6 +40,7 @@ app.add_typer(nodes, name="nodes")
 app.add_typer(tokens, name="tokens")
 app.add_typer(brake, name="brake")
 app.command()(drain)
+app.add_typer(keys, name="keys")
 
 
 @app.command()
@@ -50,11 +52,14 @@ def up(
     ] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="In the background, once ready.")] = False,
     model: Annotated[bool, typer.Option(help="Deploy the built-in model into a new state.")] = True,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Where the gateway listens; off loopback everybody needs a key.")
+    ] = "127.0.0.1",
 ) -> None:
     """Start a whole mesh on this machine and serve until Ctrl-C."""
     from weft_cli.commands import up as command
 
-    command.run(state, port=port, workers=workers, detach=detach, deploy=model)
+    command.run(state, port=port, workers=workers, detach=detach, deploy=model, host=host)
 
 
 @app.command()

@@ -6,7 +6,6 @@ proxies have no say about a mesh.
 
 import http.client
 import json
-import os
 import ssl
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -38,7 +37,7 @@ class Gateway:
         self._host, self._port = parts.hostname or "", parts.port
         self.url = f"{parts.scheme}://{parts.netloc}"
         self._tls = parts.scheme == "https"
-        self._key = key or os.environ.get("WEFT_API_KEY")
+        self.key = key
         self._timeout_s = timeout_s
 
     def get(self, path: str, **query: str | int) -> Any:
@@ -102,7 +101,7 @@ class Gateway:
         content = None if body is None else _content(body)
         sent = {"Accept": "application/json", **(headers or {})}
         sent |= {"Content-Type": "application/json"} if content is not None else {}
-        sent |= {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        sent |= {"Authorization": f"Bearer {self.key}"} if self.key else {}
         try:
             connection.request(method, path, content, sent)
             answer = connection.getresponse()

@@ -47,6 +47,26 @@ def shells(incomplete: str) -> list[str]:
     return _beginning(incomplete, [*SCRIPTS])
 
 
+def keys(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Ids and names of live API keys."""
+    from weft_cli import where
+    from weft_cli.failure import Failure
+
+    try:
+        gateway = where.gateway(_state(ctx), ctx.params.get("url"), timeout_s=_TIMEOUT_S)
+        found: list[dict[str, Any]] = gateway.get("/api/keys", state="live", limit=1000)["items"]
+        return _beginning(incomplete, [str(each[field]) for each in found for field in ("id", "name") if each[field]])
+    except (Failure, KeyError, TypeError):
+        return []
+
+
+def scopes(incomplete: str) -> list[str]:
+    """What a key may be good for."""
+    from weft_cli.commands.keys import SCOPES
+
+    return _beginning(incomplete, [*SCOPES])
+
+
 def _names(ctx: typer.Context, kind: str, field: str) -> list[str]:
     """From the gateway's look at the mesh, which it has by heart."""
     from weft_cli import where

@@ -1,5 +1,10 @@
-"""Which gateway a command speaks to: the one it names, else that of the state's mesh, else the usual address."""
+"""Which gateway a command speaks to: the one it names, else that of the state's mesh, else the usual address.
 
+And with which key: `WEFT_API_KEY`, else the state's own, which goes to that state's mesh and nowhere else.
+"""
+
+import os
+from contextlib import suppress
 from pathlib import Path
 
 from weft_cli.client import Gateway
@@ -18,8 +23,8 @@ def state(folder: Path | None) -> State:
 def gateway(folder: Path | None, url: str | None, *, timeout_s: float = 60.0) -> Gateway:
     """The gateway that a command means. Raises Failure if a state is named on which no mesh runs: at the usual address
     there may be another mesh, which nobody spoke of."""
+    record = run_file.read(state(folder))
     if url is None:
-        record = run_file.read(state(folder))
         if record is not None and record.alive():
             url = record.url
         elif folder is None:
@@ -29,4 +34,16 @@ def gateway(folder: Path | None, url: str | None, *, timeout_s: float = 60.0) ->
                 f"no mesh runs on {folder}: start one (weft up --state {folder}), or name a gateway: --url URL",
                 Exit.NOT_RUNNING,
             )
-    return Gateway(url, timeout_s=timeout_s)
+    return Gateway(url, key=key_for(folder, url), timeout_s=timeout_s)
+
+
+def key_for(folder: Path | None, url: str | None) -> str | None:
+    """The key to show at an address; None where there is none for it."""
+    if named := os.environ.get("WEFT_API_KEY"):
+        return named
+    record = run_file.read(state(folder))
+    if url is None or record is None or not record.alive() or Gateway(url).url != record.url:
+        return None
+    with suppress(OSError):
+        return state(folder).admin_key.read_text().strip() or None
+    return None

@@ -7,6 +7,7 @@ from typing import Literal
 from weft_contracts.facts import (
     artifact,
     inspection,
+    key,
     machine,
     mesh,
     model,
@@ -120,6 +121,10 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(request.Fulfilled, _OWNERS, 2_000),
     Entry(request.Rejected, _OWNERS, 500),
     Entry(inspection.Requested, ("reconciler",), NODES * 4),
+    Entry(request.KeyRequested, ("gateway",), 100, ignorable=True),
+    Entry(request.KeyRevocationRequested, ("gateway",), 100, ignorable=True),
+    Entry(key.Created, ("gateway",), 100, ignorable=True),
+    Entry(key.Revoked, ("gateway",), 100, ignorable=True),
     Entry(artifact.Verified, ("metadata-cache",), 2_000, ignorable=True),
     Entry(artifact.Refused, ("metadata-cache",), 100, ignorable=True),
 )

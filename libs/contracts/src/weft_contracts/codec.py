@@ -13,6 +13,7 @@ from weft_contracts.commit import MAX_COMMIT_BYTES, Commit, Recorded
 from weft_contracts.facts.artifact import ArtifactFact
 from weft_contracts.facts.fact import Fact, Unknown, Unreadable, Voided
 from weft_contracts.facts.inspection import InspectionFact
+from weft_contracts.facts.key import KeyFact
 from weft_contracts.facts.machine import MachineFact
 from weft_contracts.facts.mesh import MeshFact
 from weft_contracts.facts.model import ModelFact
@@ -38,6 +39,7 @@ _ADAPTERS: dict[Kind, TypeAdapter[Any]] = {
     "inspection": TypeAdapter(list[InspectionFact]),
     "artifact": TypeAdapter(list[ArtifactFact]),
     "name": TypeAdapter(list[NameFact]),
+    "key": TypeAdapter(list[KeyFact]),
 }
 
 

@@ -12,6 +12,7 @@ ReplicaId = NewType("ReplicaId", str)
 RequestId = NewType("RequestId", str)
 InspectionId = NewType("InspectionId", str)
 TokenId = NewType("TokenId", str)
+KeyId = NewType("KeyId", str)
 ArtifactId = NewType("ArtifactId", str)
 EventId = NewType("EventId", str)
 """Unguessable and random: it is also the id by which the log refuses duplicates."""

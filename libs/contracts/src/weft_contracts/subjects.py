@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from weft_contracts.ids import (
     ArtifactId,
     InspectionId,
+    KeyId,
     ModelId,
     NodeId,
     ReplicaId,
@@ -16,7 +17,7 @@ from weft_contracts.ids import (
 )
 
 Kind = Literal[
-    "node", "token", "mesh", "machine", "run", "model", "replica", "request", "inspection", "artifact", "name"
+    "node", "token", "mesh", "machine", "run", "model", "replica", "request", "inspection", "artifact", "name", "key"
 ]
 KINDS: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
 
@@ -85,6 +86,10 @@ def inspection(node: NodeId, id: InspectionId) -> Aggregate:
 
 def token(id: TokenId) -> Aggregate:
     return Aggregate("token", id)
+
+
+def api_key(id: KeyId) -> Aggregate:
+    return Aggregate("key", id)
 
 
 def model(id: ModelId) -> Aggregate:

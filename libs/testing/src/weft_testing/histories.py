@@ -85,6 +85,7 @@ _KEYS: dict[str, Sequence[str]] = {
     "request": ("q-1", "q-2", "q-3"),
     "artifact": ("a-1", "a-2"),
     "name": ("node-1", "model-1"),
+    "key": ("k-1", "k-2"),
 }
 
 

@@ -12,11 +12,12 @@ from weft_runtime import traces, web
 from weft_runtime.logs import get_logger
 from weft_runtime.service import Runtime
 
-from weft_gateway.inbound.admin.asking import ANONYMOUS, Asking
+from weft_gateway.inbound.admin.asking import Asking
 from weft_gateway.inbound.admin.brake import Brake
 from weft_gateway.inbound.admin.events import Events
 from weft_gateway.inbound.admin.failures import Failures
 from weft_gateway.inbound.admin.joining import Joining
+from weft_gateway.inbound.admin.keys import APIKeys
 from weft_gateway.inbound.admin.leaving import Leaving
 from weft_gateway.inbound.admin.logs import ReplicaLogs
 from weft_gateway.inbound.admin.models import Models
@@ -28,6 +29,7 @@ from weft_gateway.inbound.admin.requests import RequestsForChange
 from weft_gateway.inbound.admin.status import Status
 from weft_gateway.inbound.admin.tokens import RegistrationTokens
 from weft_gateway.inbound.http.application import application
+from weft_gateway.inbound.http.door import Door
 from weft_gateway.inbound.http.exchange import Handler
 from weft_gateway.inbound.http.front_door import front_door
 from weft_gateway.inbound.http.hot_routes import HotRoutes
@@ -39,6 +41,8 @@ from weft_gateway.inbound.inference.limits import Limits
 from weft_gateway.inbound.metrics import Metrics
 from weft_gateway.inbound.page.routes import Page
 from weft_gateway.outbound.changes import Changes
+from weft_gateway.outbound.first_key import FirstKey
+from weft_gateway.outbound.names import Names
 from weft_gateway.outbound.sessions import Sessions
 from weft_gateway.projections.memory import Memory
 from weft_gateway.projections.people import People
@@ -60,13 +64,14 @@ async def start(runtime: Runtime) -> None:
     directory, tokens, requests = memory.directory, memory.tokens, memory.requests
     code = ("weft_placement", "weft_gateway.domain", "weft_gateway.projections")
     projection = runtime.projection("directory", memory.fold, memory, code=code, taken_up=memory.taken_up)
+    door = Door(settings.policy, memory.keys, projection.caught_up.is_set)
     metrics = Metrics()
     sessions = Sessions(
         runtime.instance, directory.targets, lambda: directory.version, lambda _: directory.changed.fire()
     )
     desk = Desk(directory, sessions, _limits(settings), metrics, runtime.instance, request_log=settings.request_log)
     embeddings = EmbeddingDesk(desk, metrics, runtime.instance, request_log=settings.request_log)
-    changes = Changes(runtime.event_log(ANONYMOUS), lambda: client.is_connected)
+    changes = Changes(runtime.log, lambda: client.is_connected)
     asking = Asking(changes, requests, settings.outcome_wait_s)
     people = People(settings.postgres_url, runtime.log, projection, directory, requests)
 
@@ -84,6 +89,7 @@ async def start(runtime: Runtime) -> None:
         NodeLabels(directory, asking).router,
         NodeCaps(directory, asking).router,
         RegistrationTokens(tokens, asking).router,
+        APIKeys(memory.keys, asking, Names(runtime)).router,
         Brake(asking).router,
         Joining(directory, tokens, asking, credential, failures).router,
         Leaving(directory, asking, failures).router,
@@ -105,19 +111,17 @@ async def start(runtime: Runtime) -> None:
     app = application(
         routers,
         [*web.health_routes(runtime.health), *runtime.own_routes()],
-        anonymous=settings.allow_anonymous,
+        door=door,
         max_body=settings.max_body_bytes,
         instance=runtime.instance,
-        ready=projection.caught_up.is_set,
     )
     hot = HotRoutes(
         desk,
         embeddings,
         metrics,
-        anonymous=settings.allow_anonymous,
+        door=door,
         max_body=settings.max_body_bytes,
         slow_client_bytes=settings.slow_client_bytes,
-        ready=projection.caught_up.is_set,
     )
     server = _server(*_traced(app, hot), settings)
     metrics.watch("weft_gateway_running_requests", "Inference requests that run now", lambda: len(desk.running))
@@ -144,6 +148,9 @@ async def start(runtime: Runtime) -> None:
     runtime.own_http = True
     runtime.on_stop("requests", stop, settings.finish_wait_s + 2.0)
     runtime.follow(projection, directory.fleet.digest)
+    if settings.first_key is not None:
+        first = FirstKey(settings.first_key, memory.keys.views, projection, runtime.log, runtime.health)
+        runtime.spawn("first key", first.run())
     runtime.spawn("http", server.serve(sockets=[listener]))
     runtime.spawn("desk", desk.watch())
     runtime.spawn("sessions", sessions.sweep())
@@ -197,6 +204,7 @@ def _server(app: ASGIApp, hot: Handler, settings: GatewaySettings) -> web.QuietS
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,  # who asks is who is at the socket
             timeout_keep_alive=_KEEP_ALIVE_S,
             timeout_graceful_shutdown=int(settings.finish_wait_s) + 1,
             backlog=2048,

@@ -3,9 +3,10 @@
 from typing import Annotated
 
 from pydantic import Field
-from weft_runtime.settings import ServiceSettings
+from weft_contracts.api_key import parse_first_key
+from weft_runtime.settings import BadSetting, ServiceSettings
 
-from weft_gateway.domain.access import is_loopback
+from weft_gateway.domain.access import Policy, is_loopback
 
 
 class GatewaySettings(ServiceSettings):
@@ -15,8 +16,12 @@ class GatewaySettings(ServiceSettings):
     """The front door: API, health, metrics. 0: any free port."""
     postgres_url: str | None = None
     """Where the tables for people are (libpq's form); none: lists answer 503."""
+    require_keys: bool = False
+    """Everybody needs a key, this machine too. So it is anyway where the gateway listens elsewhere than on loopback."""
     allow_anonymous: bool = False
-    """Let anyone call who can reach the port. Without it the gateway serves this machine alone."""
+    """Nobody needs a key: whoever can reach the port may do everything."""
+    first_key: str | None = None
+    """Of the first admin key, what `weft keys first` prints: its prefix and hash. It is recorded once."""
     loading_wait_s: Annotated[float, Field(ge=0, le=600)] = 60.0
     """How long a request waits for a model that loads."""
     loading_line: Annotated[int, Field(ge=0, le=100_000)] = 1024
@@ -41,9 +46,18 @@ class GatewaySettings(ServiceSettings):
     """One log line for each inference request."""
 
     def check(self) -> None:
-        """Raises ValueError where nobody could be kept out."""
-        if not is_loopback(self.http_host) and not self.allow_anonymous:
-            raise ValueError(
-                f"WEFT_HTTP_HOST={self.http_host} is not loopback, and there are no keys yet: anyone who reaches it"
-                " could use the mesh. Use 127.0.0.1, or set WEFT_ALLOW_ANONYMOUS=1 if that is meant."
-            )
+        """Raises BadSetting for what can't be meant."""
+        if self.require_keys and self.allow_anonymous:
+            raise BadSetting("WEFT_REQUIRE_KEYS and WEFT_ALLOW_ANONYMOUS contradict each other: set one of them")
+        if self.first_key is not None:
+            try:
+                parse_first_key(self.first_key)
+            except ValueError as error:
+                raise BadSetting(f"WEFT_FIRST_KEY: {error}") from None
+
+    @property
+    def policy(self) -> Policy:
+        """Who needs no key."""
+        if self.allow_anonymous:
+            return "anyone"
+        return "keys" if self.require_keys or not is_loopback(self.http_host) else "local"

@@ -3,24 +3,35 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from weft_gateway.domain.access import check_access
+from weft_gateway.domain.access import Policy, Shown, enter
 from weft_gateway.domain.buckets import Buckets
+from weft_gateway.domain.caller import Caller
 from weft_gateway.domain.correlation import accepted
 from weft_gateway.domain.refused import Refused
 
 
+def caller(peer: str | None, host: str | None, origin: str | None = None, policy: Policy = "local") -> Caller:
+    return enter(Shown(peer, host, origin), "admin", policy, {}, 0.0)
+
+
 @pytest.mark.parametrize("host", ["localhost:8080", "127.0.0.1", "127.0.0.9:1", "[::1]:8080", "LOCALHOST"])
 def test_this_machine_may_call_by_its_own_name(host: str) -> None:
-    check_access("127.0.0.1", host, None, anonymous=False)
-    check_access("::1", host, f"http://{host}", anonymous=False)
+    assert "anonymous" == caller("127.0.0.1", host).actor
+    assert "anonymous" == caller("::1", host, f"http://{host}").actor
+    assert "anonymous" == caller(None, host).actor
 
 
 @pytest.mark.parametrize(
     ("peer", "host", "origin"),
     [
         ("10.0.0.1", "localhost", None),
+        ("::ffff:10.0.0.1", "localhost", None),
         ("127.0.0.1", "evil.example", None),
         ("127.0.0.1", "127.0.0.1.evil.example", None),
+        ("127.0.0.1", "127.\u00b2", None),
+        ("127.0.0.1", "", None),
+        ("127.0.0.1", "[::1", "http://evil.example"),
+        ("127.0.0.1", "[::2]", None),
         ("127.0.0.1", None, None),
         ("127.0.0.1", "localhost:8080", "http://evil.example"),
         ("127.0.0.1", "localhost:8080", "http://localhost:3000"),
@@ -29,14 +40,14 @@ def test_this_machine_may_call_by_its_own_name(host: str) -> None:
 )
 def test_others_may_not(peer: str, host: str | None, origin: str | None) -> None:
     with pytest.raises(Refused) as refused:
-        check_access(peer, host, origin, anonymous=False)
+        caller(peer, host, origin)
     assert 403 == refused.value.status
 
 
 def test_where_anyone_may_call_a_foreign_page_still_may_not() -> None:
-    check_access("10.0.0.1", "weft.example", None, anonymous=True)
+    assert "anonymous" == caller("10.0.0.1", "weft.example", policy="anyone").actor
     with pytest.raises(Refused):
-        check_access("10.0.0.1", "weft.example", "http://evil.example", anonymous=True)
+        caller("10.0.0.1", "weft.example", "http://evil.example", policy="anyone")
 
 
 @pytest.mark.parametrize("id", ["", "a b", "x" * 65, "é", "a\n"])

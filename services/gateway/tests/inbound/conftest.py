@@ -2,12 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 import pytest_asyncio
 import uvicorn
+from fastapi import APIRouter
 from prometheus_client import CollectorRegistry
 from weft_contracts.commit import Recorded
 from weft_contracts.facts.model import Scaled, SpecAccepted, Unservable
@@ -20,8 +21,10 @@ from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId, TokenId,
 from weft_contracts.subjects import model, node, replica, run
 from weft_dataplane import EngineFacts, EngineServicer, HostLife, Identity, Ticket, make_server
 from weft_dataplane.scripted import ScriptedEngine
+from weft_gateway.domain.access import Policy
 from weft_gateway.domain.routing.lane import Lane
 from weft_gateway.inbound.http.application import application
+from weft_gateway.inbound.http.door import Door
 from weft_gateway.inbound.http.front_door import front_door
 from weft_gateway.inbound.http.hot_routes import HotRoutes
 from weft_gateway.inbound.http.openai_models import OpenAIModels
@@ -31,6 +34,7 @@ from weft_gateway.inbound.inference.limits import Limits
 from weft_gateway.inbound.metrics import Metrics
 from weft_gateway.outbound.sessions import Sessions
 from weft_gateway.projections.directory import Directory
+from weft_gateway.projections.keys import Keys
 from weft_runtime.web import QuietServer
 from weft_testing import HandLog
 
@@ -78,7 +82,15 @@ class Replica:
 class Front:
     """The front door and what is behind it."""
 
-    def __init__(self, limits: Limits, *, max_body: int = 8 << 20, slow_client_bytes: int = 1 << 20) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        *,
+        max_body: int = 8 << 20,
+        slow_client_bytes: int = 1 << 20,
+        policy: Policy = "local",
+        routers: Sequence[APIRouter] = (),
+    ) -> None:
         self.log = HandLog()
         self.directory = Directory()
         self.log.listen(self._fold)
@@ -91,26 +103,33 @@ class Front:
         self.sessions = Sessions("gw", self.directory.targets, lambda: self.directory.version, regained)
         self.desk = Desk(self.directory, self.sessions, limits, self.metrics, "gw", request_log=False)
         self.ready = True
+        self.keys = Keys()
+        self.door = Door(policy, self.keys, lambda: self.ready)
         hot = HotRoutes(
             self.desk,
             EmbeddingDesk(self.desk, self.metrics, "gw", request_log=False),
             self.metrics,
-            anonymous=False,
+            door=self.door,
             max_body=max_body,
             slow_client_bytes=slow_client_bytes,
-            ready=lambda: self.ready,
         )
         app = application(
-            [OpenAIModels(self.directory).router],
+            [OpenAIModels(self.directory).router, *routers],
             [],
-            anonymous=False,
+            door=self.door,
             max_body=max_body,
             instance="gw",
-            ready=lambda: self.ready,
         )
         self.server = QuietServer(
             uvicorn.Config(
-                app, http=front_door(hot), ws="none", lifespan="off", log_config=None, host="127.0.0.1", port=0
+                app,
+                http=front_door(hot),
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                proxy_headers=False,
+                host="127.0.0.1",
+                port=0,
             )
         )
         self.port = 0
@@ -118,6 +137,7 @@ class Front:
 
     def _fold(self, commit: Recorded) -> None:
         self.directory.fold([commit])
+        self.keys.fold([commit])
 
     def a_node(self) -> None:
         addresses = Addresses(host="127.0.0.1", http_port=1)
@@ -284,9 +304,11 @@ class Fronts:
     def __init__(self, stack: AsyncExitStack) -> None:
         self._stack = stack
 
-    async def open(self, limits: Limits | None = None, *, concurrency: int = 8, **bounds: int) -> Front:
+    async def open(
+        self, limits: Limits | None = None, *, concurrency: int = 8, policy: Policy = "local", **more: Any
+    ) -> Front:
         """A front door with a node and a model; replicas are the test's."""
-        front = Front(limits or Limits(loading_wait=5, busy_wait=5, resume_wait=5), **bounds)
+        front = Front(limits or Limits(loading_wait=5, busy_wait=5, resume_wait=5), policy=policy, **more)
         front.a_node()
         front.a_model(concurrency=concurrency)
         tasks = [asyncio.create_task(work) for work in (front.server.serve(), front.desk.watch())]

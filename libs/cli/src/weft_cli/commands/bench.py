@@ -39,8 +39,11 @@ def levels(text: str) -> tuple[int, ...]:
 
 def run(folder: Path | None, url: str | None, plan: Plan, *, as_json: bool) -> None:
     """Measure and print. Raises Failure if the model can't be asked, or answered nothing on some level."""
-    base = url or where.gateway(folder, None).url
-    place = Place.of(base, os.environ.get("WEFT_API_KEY") or os.environ.get("OPENAI_API_KEY"))
+    base, key = url, where.key_for(folder, url)
+    if base is None:
+        gateway = where.gateway(folder, None)
+        base, key = gateway.url, gateway.key
+    place = Place.of(base, key or os.environ.get("OPENAI_API_KEY"))
     found: list[Figures] = []
     try:
         with asyncio.Runner() as runner:

@@ -11,9 +11,9 @@ from weft_cli.embedded.launcher import Options, command
 from weft_cli.failure import Exit, Failure
 
 
-def run(folder: Path | None, *, port: int | None, workers: int | None, detach: bool, deploy: bool) -> None:
+def run(folder: Path | None, *, port: int | None, workers: int | None, detach: bool, deploy: bool, host: str) -> None:
     """Bring a mesh up, in the background or as this process, which becomes the launcher."""
-    options = Options(where.state(folder), port, workers, deploy)
+    options = Options(where.state(folder), port, workers, deploy, host)
     if detach:
         detaching.run(options, print)
     else:

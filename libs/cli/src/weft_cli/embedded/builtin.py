@@ -24,13 +24,12 @@ _LOOK_S = 0.1
 _RETRIES_S = 30.0
 
 
-async def serve_something(url: str, marker: Path, voice: Voice, *, deploy: bool = True) -> str | None:
+async def serve_something(gateway: Gateway, marker: Path, voice: Voice, *, deploy: bool = True) -> str | None:
     """Deploy the built-in model into a state that never had it, and wait until every wanted model is served.
 
     Returns the name of a model that answers, the built-in one if it does; None if there is none. The wait is bounded.
     Raises Failure if the built-in model, being deployed now, can't be served.
     """
-    gateway = Gateway(url, timeout_s=30.0)
     fresh = deploy and not await asyncio.to_thread(marker.exists)
     if fresh:
         await asyncio.to_thread(_deploy, gateway)
@@ -73,10 +72,11 @@ async def _settled(gateway: Gateway, voice: Voice, bound_s: float, fresh: str = 
         await asyncio.sleep(_LOOK_S)
 
 
-def curl(url: str, model: str) -> str:
+def curl(url: str, model: str, *, with_key: bool = False) -> str:
     """A line to paste that asks the model a question."""
     body: dict[str, Any] = {"model": model, "messages": [{"role": "user", "content": QUESTION}]}
-    return f"curl -s {url}/v1/chat/completions -H 'Content-Type: application/json' -d '{json.dumps(body)}'"
+    key = ' -H "Authorization: Bearer $WEFT_API_KEY"' if with_key else ""
+    return f"curl -s {url}/v1/chat/completions{key} -H 'Content-Type: application/json' -d '{json.dumps(body)}'"
 
 
 def _deploy(gateway: Gateway) -> None:

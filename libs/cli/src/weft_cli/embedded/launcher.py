@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from weft_servers.port import LOOPBACK
+
 from weft_cli.embedded.state import State
 
 MODULE = "weft_cli.embedded"
@@ -24,6 +26,8 @@ class Options:
     """None: as many as this state had last, one in a new state."""
     deploy: bool = True
     """Whether the built-in model is deployed in a state that never had it."""
+    host: str = LOOPBACK
+    """Where the gateway listens; all else stays on loopback."""
 
 
 def command(options: Options, report_fd: int | None = None) -> list[str]:
@@ -33,6 +37,7 @@ def command(options: Options, report_fd: int | None = None) -> list[str]:
         "port": options.port,
         "workers": options.workers,
         "deploy": options.deploy,
+        "host": options.host,
         "report_fd": report_fd,
     }
     return [sys.executable, "-m", MODULE, json.dumps(said)]
@@ -41,5 +46,5 @@ def command(options: Options, report_fd: int | None = None) -> list[str]:
 def parse(text: str) -> tuple[Options, int | None]:
     """The options and the descriptor of the waiting parent's pipe."""
     said: Mapping[str, Any] = json.loads(text)
-    options = Options(State(Path(said["state"])), said["port"], said["workers"], said["deploy"])
+    options = Options(State(Path(said["state"])), said["port"], said["workers"], said["deploy"], said["host"])
     return options, said["report_fd"]

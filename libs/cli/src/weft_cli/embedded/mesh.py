@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from weft_contracts.api_key import first_key
 from weft_contracts.ids import token_hash, token_id
 from weft_servers import nats_server, postgres_server
 from weft_servers.nats_conf import OperatorMode
@@ -49,6 +50,10 @@ class Plan:
     ports: Ports
     workers: int
     join_secret: str
+    admin_key: str
+    """This state's own: the gateway is told its hash."""
+    host: str
+    """Where the gateway listens."""
     lock_fd: int
     """The state's lock, which every process inherits: it is free when the last of them has ended."""
 
@@ -84,6 +89,8 @@ class Plan:
                 "WEFT_BOOTSTRAP_TOKEN_ID": token_id(self.join_secret),
                 "WEFT_BOOTSTRAP_TOKEN_HASH": token_hash(self.join_secret),
             }
+        if name == "gateway":
+            settings |= {"WEFT_FIRST_KEY": first_key(self.admin_key), "WEFT_HTTP_HOST": self.host}
         folder = self.state.service(name)
         return self._process(
             name,
@@ -111,13 +118,11 @@ class Plan:
 
     def _process(self, name: str, module: str, grace_s: float, **settings: str) -> Part:
         port = self.ports[name]
+        reach = self.ports.reach if name == "gateway" else LOOPBACK
         command = Command(
             argv=(sys.executable, "-m", module),
             env=processes.environment(
-                WEFT_HTTP_HOST=LOOPBACK,
-                WEFT_HTTP_PORT=str(port),
-                WEFT_LOG_FORMAT="json",
-                **settings,
+                **{"WEFT_HTTP_HOST": LOOPBACK, "WEFT_HTTP_PORT": str(port), "WEFT_LOG_FORMAT": "json"} | settings
             ),
             log=self.state.log(name),
             keep_fds=(self.lock_fd,),
@@ -126,7 +131,7 @@ class Plan:
         async def start() -> Running:
             return await processes.start(command)
 
-        return Part(name, start, lambda: readiness.problem(port), command.log, port, grace_s)
+        return Part(name, start, lambda: readiness.problem(port, host=reach), command.log, port, grace_s)
 
 
 def stop_order(names: list[str]) -> list[list[str]]:

@@ -11,6 +11,8 @@ from weft_cli.failure import Failure
 
 GATEWAY_DEFAULT = 8080
 """Of a state that has none yet."""
+_EVERYWHERE = ("0.0.0.0", "::")
+"""Listened on, they take in this machine's loopback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,8 @@ class Ports:
     """Port by name: `gateway`, `nats`, `nats-monitor` and one for each service and worker."""
 
     by_name: dict[str, int]
+    reach: str = LOOPBACK
+    """The address of the gateway that this machine reaches it by."""
     moved: tuple[str, ...] = ()
     """Names whose pinned port is taken by a stranger, and which got another one."""
 
@@ -27,13 +31,14 @@ class Ports:
     @property
     def url(self) -> str:
         """Where the gateway answers."""
-        return f"http://{LOOPBACK}:{self['gateway']}"
+        host = f"[{self.reach}]" if ":" in self.reach else self.reach
+        return f"http://{host}:{self['gateway']}"
 
 
-def settle(file: Path, names: tuple[str, ...], gateway: int | None) -> Ports:
+def settle(file: Path, names: tuple[str, ...], gateway: int | None, host: str = LOOPBACK) -> Ports:
     """Return the ports of a state that this process has locked, and pin those that are new.
 
-    The gateway's is people's to choose: it moves only when they say so.
+    `host` is where the gateway listens. Its port is people's to choose: it moves only when they say so.
 
     Raises:
         Failure: the gateway's port is taken.
@@ -60,7 +65,7 @@ def settle(file: Path, names: tuple[str, ...], gateway: int | None) -> Ports:
         ports[name] = _other_than({*ports.values(), *pinned.values()})
     if pinned != (merged := pinned | ports):
         write_private(file, json.dumps(merged, indent=1) + "\n")
-    return Ports(ports, tuple(moved))
+    return Ports(ports, LOOPBACK if host in _EVERYWHERE else host, tuple(moved))
 
 
 def _free(port: int) -> bool:

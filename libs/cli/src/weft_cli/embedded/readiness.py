@@ -9,11 +9,11 @@ _TIMEOUT_S = 2.0
 _MAX_BYTES = 4096
 
 
-async def problem(port: int, path: str = "/readyz") -> str | None:
+async def problem(port: int, path: str = "/readyz", *, host: str = LOOPBACK) -> str | None:
     """None if the service says 200; else why not, in a few words."""
     try:
         async with asyncio.timeout(_TIMEOUT_S):
-            reader, writer = await asyncio.open_connection(LOOPBACK, port)
+            reader, writer = await asyncio.open_connection(host, port)
             try:
                 writer.write(f"GET {path} HTTP/1.1\r\nHost: {LOOPBACK}\r\nConnection: close\r\n\r\n".encode())
                 answer = b""

@@ -45,6 +45,16 @@ class State:
         return self.folder / "join-token"
 
     @property
+    def admin_key(self) -> Path:
+        """The secret of this state's own admin key: with it, commands on this machine are let in."""
+        return self.folder / "admin-key"
+
+    @property
+    def first_key(self) -> Path:
+        """Exists once a first admin key was made for people and printed: its id."""
+        return self.folder / "first-key"
+
+    @property
     def builtin_deployed(self) -> Path:
         """Exists once the built-in model was deployed: who removed it since doesn't get it back."""
         return self.folder / "builtin-deployed"

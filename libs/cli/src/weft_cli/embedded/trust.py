@@ -6,9 +6,11 @@ import json
 import os
 import secrets
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from weft_contracts import api_key
 from weft_servers.nats_conf import OperatorMode
 
 from weft_cli.embedded.logs import open_for_append, tail
@@ -77,9 +79,18 @@ class Founding:
 
 def join_secret(file: Path) -> str:
     """The secret of this state's own join token: 256 random bits, made once, mode 600."""
+    return _kept(file, lambda: secrets.token_urlsafe(32))
+
+
+def admin_key(file: Path) -> str:
+    """The secret of this state's own admin key, made once, mode 600."""
+    return _kept(file, lambda: api_key.secret_of(secrets.token_bytes(api_key.ENTROPY_BYTES)))
+
+
+def _kept(file: Path, make: Callable[[], str]) -> str:
     with contextlib.suppress(FileNotFoundError):
         if known := file.read_text().strip():
             return known
-    secret = secrets.token_urlsafe(32)
+    secret = make()
     write_private(file, secret + "\n")
     return secret

@@ -12,12 +12,13 @@ from typing import Any
 from weft_servers import state_lock
 from weft_servers.port import LOOPBACK
 
-from weft_cli.embedded import builtin, logs, ports, prerequisites, run_file
+from weft_cli.client import Gateway
+from weft_cli.embedded import builtin, entry, logs, ports, prerequisites, run_file
 from weft_cli.embedded.launcher import Options
 from weft_cli.embedded.mesh import SERVICES, Plan, port_names, stop_order
 from weft_cli.embedded.state import State, read_json, write_private
 from weft_cli.embedded.supervisor import Part, Supervised
-from weft_cli.embedded.trust import Founding, join_secret
+from weft_cli.embedded.trust import Founding, admin_key, join_secret
 from weft_cli.embedded.voice import Voice
 from weft_cli.failure import Exit, Failure
 
@@ -147,12 +148,13 @@ def run(options: Options, voice: Voice) -> Exit:
         options.state.prepare()
         with take_lock(options.state, voice) as lock:
             workers = _workers(options)
-            settled = ports.settle(options.state.ports, port_names(workers), options.port)
+            settled = ports.settle(options.state.ports, port_names(workers), options.port, options.host)
             for name in settled.moved:
                 voice.line(f"the port of {name} is taken by another process; it has a new one: {settled[name]}")
             lock.record(url=settled.url)
             secret = join_secret(options.state.join_token)
-            plan = Plan(options.state, settled, workers, secret, lock.fd)
+            own = admin_key(options.state.admin_key)
+            plan = Plan(options.state, settled, workers, secret, own, options.host, lock.fd)
             try:
                 return asyncio.run(_serve(options, plan, voice))
             finally:
@@ -243,14 +245,18 @@ async def _come_up(options: Options, mesh: Mesh, voice: Voice) -> None:
     state, url = options.state, mesh.plan.ports.url
     voice.line(f"Weft starts on {state.folder}")
     await mesh.start()
-    serving = await builtin.serve_something(url, state.builtin_deployed, voice, deploy=options.deploy)
+    gateway = Gateway(url, key=mesh.plan.admin_key, timeout_s=30.0)
+    serving = await builtin.serve_something(gateway, state.builtin_deployed, voice, deploy=options.deploy)
+    keys_needed = await asyncio.to_thread(entry.keys_needed, url)
     voice.line()
     voice.line(f"Weft serves at {url}")
     if serving:
         voice.line("ask it something:")
         voice.line()
-        voice.line(f"  {builtin.curl(url, serving)}")
+        voice.line(f"  {builtin.curl(url, serving, with_key=keys_needed)}")
         voice.line()
+    if keys_needed:
+        await asyncio.to_thread(entry.tell, gateway, state.first_key, voice)
     voice.line(f"state: {state.folder}   logs: {state.logs}   stop: Ctrl-C or `weft down`")
 
 

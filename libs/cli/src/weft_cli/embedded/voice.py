@@ -20,6 +20,12 @@ class Voice:
         print(text, file=self._out, flush=True)
         self._report(line=text)
 
+    def secret(self, text: str) -> None:
+        """A line for whoever started this, and for no log: a launcher in the background prints into one."""
+        if self._report_fd is None:
+            print(text, file=self._out, flush=True)
+        self._report(line=text)
+
     def part(self, name: str, what: str) -> None:
         """A line about one part, with the seconds since the start."""
         mark = f"\033[1m{name:<16}\033[0m" if self._styled else f"{name:<16}"

@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from weft_contracts.facts.fact import Fact
-from weft_contracts.facts.values import Addresses, Caps, ModelSpec, VramBudget
-from weft_contracts.ids import ModelId, NodeId, TokenId
+from weft_contracts.facts.values import Addresses, Caps, ModelSpec, Scope, VramBudget
+from weft_contracts.ids import KeyId, ModelId, NodeId, TokenId
 from weft_contracts.subjects import Kind
 
 
@@ -139,6 +139,28 @@ class TokenRevocationRequested(_Request, frozen=True):
     token: TokenId
 
 
+class KeyRequested(_Request, frozen=True):
+    """A new API key. Its secret stays with who asked, its name with the bucket `people`."""
+
+    type: Literal["key_requested"] = "key_requested"
+    key: KeyId
+    hash: str
+    """SHA-256 of the secret, in hex."""
+    prefix: str
+    scopes: tuple[Scope, ...]
+    models: tuple[str, ...] | None = None
+    """None: all."""
+    lasts_s: Annotated[float, Field(gt=0)] | None = None
+    """Seconds from the request; None: until it is revoked."""
+
+
+class KeyRevocationRequested(_Request, frozen=True):
+    """Let nothing new begin with an API key."""
+
+    type: Literal["key_revocation_requested"] = "key_revocation_requested"
+    key: KeyId
+
+
 class DeployRequested(_Request, frozen=True):
     """A model, or a new revision of the model that bears this name."""
 
@@ -209,6 +231,8 @@ RequestFact = Annotated[
     | BrakeLiftRequested
     | TokenRequested
     | TokenRevocationRequested
+    | KeyRequested
+    | KeyRevocationRequested
     | DeployRequested
     | TrialRequested
     | DeleteRequested

@@ -1,9 +1,18 @@
-"""Who may speak to a gateway that has no keys: this machine, by its own name, from no foreign page."""
+"""Who may come in: by a key, or without one where none is needed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
 
+from weft_contracts.api_key import MARK, hash_of
+from weft_contracts.facts.values import Scope
+
+from weft_gateway.domain.caller import NOBODY, Caller
+from weft_gateway.domain.keys import KeyView
 from weft_gateway.domain.refused import Refused
 
+Policy = Literal["local", "keys", "anyone"]
+"""Who needs no key: this machine, by its own name, from no foreign page; nobody; everybody."""
 NODES_OWN = frozenset({f"/api/node/{what}" for what in ("register", "credential", "drain", "resume", "deregister")})
 """What a node's machine asks for itself: these routes check a token or a signature themselves."""
 OPEN_PATHS = frozenset({"/healthz", "/readyz"}) | NODES_OWN
@@ -11,30 +20,97 @@ OPEN_PATHS = frozenset({"/healthz", "/readyz"}) | NODES_OWN
 PROBES = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json", "/asyncapi.json"})
 PAGE = "/page/"
 """Under it lie the files of the first page, which is `/`."""
+MAX_SECRET = 256
+"""Characters; no key is as long."""
 _NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+_FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip", b"via"})
+"""What a proxy adds: the peer is not who asks. None of it is ever believed."""
 
 
-def is_loopback(host: str) -> bool:
-    """Whether a host name or address, without port and brackets, is this machine's loopback."""
-    return host in _NAMES or (host.startswith("127.") and host.replace(".", "").isdigit())
+@dataclass(slots=True)
+class Shown:
+    """What a request shows of who asks. `peer` is the address at the socket's other end, None for a unix socket."""
+
+    peer: str | None
+    host: str | None = None
+    origin: str | None = None
+    authorization: str | None = None
+    forwarded: bool = False
+    doubled: str | None = None
+    """A header that came twice and may not."""
 
 
-def check_access(peer: str | None, host: str | None, origin: str | None, *, anonymous: bool) -> None:
-    """Refuse who may not be here. Raises Refused with status 403.
+def shown(headers: Iterable[tuple[bytes, bytes]], peer: str | None) -> Shown:
+    """Read it from a request's headers, whose names are in lower case."""
+    found = Shown(peer)
+    for name, value in headers:
+        if name == b"host":
+            found.doubled = "Host" if found.host is not None else found.doubled
+            found.host = value.decode("latin-1")
+        elif name == b"authorization":
+            found.doubled = "Authorization" if found.authorization is not None else found.doubled
+            found.authorization = value.decode("latin-1")
+        elif name == b"origin":
+            found.origin = value.decode("latin-1")
+        elif name in _FORWARDED:
+            found.forwarded = True
+    return found
 
-    `peer` is the address at the socket's other end, None for a unix socket. With `anonymous` set anyone may
-    come, but still from no page of another origin.
+
+def needed_for(method: str, path: str) -> Scope:
+    """The scope that a route needs; what nobody thought of needs an admin's."""
+    if path.startswith("/v1/"):
+        return "inference"
+    return "read" if method in ("GET", "HEAD") else "admin"
+
+
+def is_page(path: str) -> bool:
+    """Whether this is the first page or a file of it: it loads for everybody, and asks for a key by itself."""
+    return path == "/" or path.startswith(PAGE)
+
+
+def enter(shown: Shown, needed: Scope, policy: Policy, keys: Mapping[str, KeyView], now: float) -> Caller:
+    """Let a caller in, or raise Refused: 400 for what is ambiguous, 401 without a good key, 403 for what may not be.
+
+    `keys` are by their secrets' hashes; `now` is seconds since the epoch. A page of another origin may never call.
+    Where no key is needed, a secret that is none of ours is passed over: clients insist on sending something.
     """
+    if shown.doubled is not None:
+        raise Refused(400, f"The header {shown.doubled} came more than once; send it once.", code="doubled_header")
+    check_origin(shown)
+    secret = _secret(shown.authorization)
+    if secret is not None and (policy == "keys" or secret.startswith(MARK)):
+        return _by_key(secret, needed, keys, now)
+    if policy == "keys":
+        raise unauthorized("A key is needed: send it as `Authorization: Bearer weft-…`.")
+    if policy == "local":
+        check_local(shown)
+    return NOBODY
+
+
+def still(caller: Caller, keys: Mapping[str, KeyView], now: float) -> None:
+    """Refuse one whose key has ended since they came in. Raises Refused, 401."""
+    if caller.key is not None:
+        _check_live(keys.get(caller.key.hash), now)
+
+
+def check_origin(shown: Shown) -> None:
+    """Refuse a page of another origin. Raises Refused, 403."""
+    origin, host = shown.origin, shown.host
     if origin is not None and not _same_origin(origin, host):
         raise Refused(403, f"A page of {origin[:200]} may not call this gateway.", code="foreign_origin")
-    if anonymous:
-        return
-    if peer is not None and not is_loopback(peer):
-        raise Refused(403, "Without keys only this machine itself may call this gateway.", code="not_loopback")
-    if host is None or not is_loopback(_bare(host)):
-        raise Refused(
-            403, "Without keys this gateway answers only to localhost, 127.0.0.1 or [::1] as Host.", code="foreign_host"
-        )
+
+
+def check_local(shown: Shown) -> None:
+    """Refuse who is not this machine itself, by its own name. Raises Refused, 403."""
+    if shown.peer is not None and not is_loopback(shown.peer):
+        raise Refused(403, "Without a key only this machine itself may call this gateway.", code="not_loopback")
+    if shown.host is None or not is_loopback(_bare(shown.host)):
+        what = "Without a key this gateway answers only to localhost, 127.0.0.1 or [::1] as Host."
+        raise Refused(403, what, code="foreign_host")
+    if shown.forwarded:
+        what = "Without a key this gateway answers no proxy; set WEFT_REQUIRE_KEYS=1 behind one, and send a key."
+        raise Refused(403, what, code="forwarded")
 
 
 def check_fetch(site: str | None, mode: str | None) -> None:
@@ -46,9 +122,14 @@ def check_fetch(site: str | None, mode: str | None) -> None:
         raise Refused(403, "A page of another origin may not call this gateway.", code="foreign_origin")
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address, without port and brackets, is this machine's loopback."""
+    return host in _NAMES or (host.startswith("127.") and host.isascii() and host.replace(".", "").isdigit())
+
+
 def needs_log(path: str) -> bool:
     """Whether a route can only answer when the log is folded."""
-    return path not in PROBES and path != "/" and not path.startswith(PAGE)
+    return path not in PROBES and not is_page(path)
 
 
 def starting() -> Refused:
@@ -58,12 +139,46 @@ def starting() -> Refused:
     )
 
 
+def unauthorized(sentence: str) -> Refused:
+    """No good key. What was sent is never said again."""
+    return Refused(401, sentence, code="invalid_api_key", headers={"www-authenticate": 'Bearer realm="weft"'})
+
+
 def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str | None:
     """The first header of a name given in lower case."""
     for key, value in headers:
         if key == name:
             return value.decode("latin-1")
     return None
+
+
+def _by_key(secret: str, needed: Scope, keys: Mapping[str, KeyView], now: float) -> Caller:
+    # Looked up by its hash: how long that takes tells of the hash at most, from which no secret follows.
+    view = keys.get(hash_of(secret)) if len(secret) <= MAX_SECRET else None
+    live = _check_live(view, now)
+    if not live.may(needed):
+        what = f"This key's scopes are {', '.join(live.scopes)}; {needed} is needed here."
+        raise Refused(403, what, code="scope_missing")
+    return Caller(live)
+
+
+def _check_live(view: KeyView | None, now: float) -> KeyView:
+    match view.state(now) if view is not None else None:
+        case "live":
+            assert view is not None
+            return view
+        case "revoked":
+            raise unauthorized("This key was revoked; ask an admin for another.")
+        case "expired":
+            raise unauthorized("This key has expired; ask an admin for another.")
+        case None:
+            raise unauthorized("This key is not known here; ask an admin for one.")
+
+
+def _secret(authorization: str | None) -> str | None:
+    """What follows `Bearer`; None where there is nothing, or another scheme."""
+    scheme, _, rest = (authorization or "").partition(" ")
+    return (rest.strip() or None) if scheme.lower() == "bearer" else None
 
 
 def _bare(host: str) -> str:

@@ -36,7 +36,7 @@ class Refused(Exception):
         match self.status:
             case 404:
                 return "not_found_error"
-            case 401 | 403:
+            case 403:
                 return "permission_error"
             case 429 | 529:
                 return "overloaded_error"

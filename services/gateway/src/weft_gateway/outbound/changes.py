@@ -4,12 +4,14 @@ import hashlib
 import json
 import secrets
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from weft_contracts.commit import Cause, Commit, Guard
 from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.request import Fulfilled
 from weft_contracts.ids import CorrelationId, RequestId, request_id
-from weft_contracts.subjects import request
-from weft_eventlog import Conflict, EventLog, LogUnavailable
+from weft_contracts.subjects import Aggregate, request
+from weft_eventlog import Conflict, EventLog, LogUnavailable, new_event_id
 from weft_eventlog.errors import LogFull
 
 from weft_gateway.domain.refused import Refused
@@ -25,6 +27,18 @@ def id_for(actor: str, route: str, key: str | None) -> RequestId:
     return request_id(json.dumps([actor, route, key]).encode())
 
 
+@dataclass(frozen=True, slots=True)
+class Own:
+    """A change of an aggregate that gateways own: it stands in one batch with its request and the outcome."""
+
+    aggregate: Aggregate
+    fact: Fact | None
+    """None: it is so already."""
+    sequence: int
+    """The last of the aggregate that it was decided on; 0: there must be none."""
+    result: dict[str, str]
+
+
 class Changes:
     """Appends to the log on behalf of callers."""
 
@@ -33,21 +47,37 @@ class Changes:
         self._connected = connected
 
     async def ask(
-        self, id: RequestId, fact: Fact, correlation_id: str, drawn: frozenset[str] = frozenset()
+        self,
+        id: RequestId,
+        fact: Fact,
+        correlation_id: str,
+        drawn: frozenset[str] = frozenset(),
+        *,
+        actor: str,
+        own: Own | None = None,
     ) -> RequestView | None:
         """Append a request; the view of the one that stands there already if its key was used before.
 
-        Raises Refused: 422 for a key that was used for something else, 503 while the log is away.
+        `own`: what is asked for is the gateway's own to do, and is done with it.
+        Raises Refused: 409 where what it would change moved meanwhile, 422 for a key that was used for something
+        else, 503 while the log is away.
         """
         if not self._connected():
             raise away()
-        aggregate = request(id)
-        commit = Commit(aggregate, (fact,), Guard(aggregate, 0), Cause(CorrelationId(correlation_id)))
+        aggregate, cause = request(id), Cause(CorrelationId(correlation_id))
+        facts = (fact,) if own is None else (fact, Fulfilled(result=own.result))
+        commits = [Commit(aggregate, facts, Guard(aggregate, 0), cause, new_event_id())]
+        if own is not None and own.fact is not None:
+            follows = Cause(cause.correlation_id, commits[0].event_id)
+            commits.append(Commit(own.aggregate, (own.fact,), Guard(own.aggregate, own.sequence), follows))
         try:
-            await self._log.append(commit, timeout=APPEND_S)
+            await self._log.acting_as(actor).append(*commits, timeout=APPEND_S)
             return None
         except Conflict:
-            return same_request(await self.look_up(id), fact, drawn)
+            found = same_request(await self.look_up(id), fact, drawn)
+            if found is None and own is not None:
+                raise Refused(409, f"{own.aggregate} was changed at the same time; try again.", code="moved") from None
+            return found
         except LogFull as error:
             raise Refused(503, f"{error}.", code="log_full") from None
         except LogUnavailable:

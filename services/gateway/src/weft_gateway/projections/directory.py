@@ -7,6 +7,7 @@ from weft_contracts.commit import Recorded
 from weft_contracts.ids import ModelId, NodeId
 from weft_placement.fleet import Fleet, ModelView, ReplicaView
 
+from weft_gateway.domain.caller import NOBODY, Caller
 from weft_gateway.domain.prospect import Prospect, prospect
 from weft_gateway.domain.ready_targets import ready_targets
 from weft_gateway.domain.refused import Refused
@@ -52,18 +53,21 @@ class Directory:
         """The model that bears a name; None for a deleted one."""
         return self.fleet.model_named(name)
 
-    def asked_for(self, name: str) -> ModelView:
-        """The same, where there must be one. Raises Refused, 404, which names what there is."""
+    def asked_for(self, name: str, caller: Caller = NOBODY) -> ModelView:
+        """The same, where there must be one. Raises Refused, 403, or 404, which names what there is for the caller."""
+        caller.check_model(name)
         model = self.model(name)
         if model is None:
-            names = ", ".join(served.name for served in self.served()[:20]) or "none"
+            names = ", ".join(served.name for served in self.served(caller)[:20]) or "none"
             what = f"Model {name[:128]!r} does not exist; there is: {names}."
             raise Refused(404, what, param="model", code="model_not_found")
         return model
 
-    def served(self) -> list[ModelView]:
-        """All models that are not deleted, by name."""
-        return sorted((m for m in self.fleet.models.values() if not m.deleted), key=lambda m: m.name)
+    def served(self, caller: Caller = NOBODY) -> list[ModelView]:
+        """All models that are not deleted and that the caller may use, by name."""
+        only = caller.models
+        served = (m for m in self.fleet.models.values() if not m.deleted and (only is None or m.name in only))
+        return sorted(served, key=lambda m: m.name)
 
     def targets(self, model: ModelId) -> tuple[Target, ...]:
         """Where a model's ready replicas answer."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from weft_contracts.commit import Recorded
 
 from weft_gateway.projections.directory import Directory
+from weft_gateway.projections.keys import Keys
 from weft_gateway.projections.requests import Requests
 from weft_gateway.projections.tokens import Tokens
 
@@ -16,14 +17,17 @@ class Memory:
 
     directory: Directory = field(default_factory=Directory)
     tokens: Tokens = field(default_factory=Tokens)
+    keys: Keys = field(default_factory=Keys)
     requests: Requests = field(default_factory=Requests)
 
     def fold(self, commits: Sequence[Recorded]) -> None:
         """Fold a batch."""
         self.directory.fold(commits)
         self.tokens.fold(commits)
+        self.keys.fold(commits)
         self.requests.fold(commits)  # last: who waits for an outcome then finds the rest folded
 
     def taken_up(self) -> None:
         """The memory was filled from a snapshot."""
+        self.keys.taken_up()
         self.directory.stirred()

@@ -9,11 +9,10 @@ from weft_contracts.facts.request import Fulfilled, Rejected
 
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.request_view import RequestView
-from weft_gateway.outbound.changes import Changes, id_for, same_request
+from weft_gateway.inbound.http.gatekeeper import caller_of
+from weft_gateway.outbound.changes import Changes, Own, id_for, same_request
 from weft_gateway.projections.requests import Requests
 
-ANONYMOUS = "anonymous"
-"""The actor while there are no keys."""
 _MAX_KEY = 255
 
 
@@ -26,21 +25,29 @@ class Asking:
         self._wait = wait
 
     async def ask(
-        self, request: Request, fact: Fact, drawn: frozenset[str] = frozenset(), key: str | None = None
+        self,
+        request: Request,
+        fact: Fact,
+        drawn: frozenset[str] = frozenset(),
+        *,
+        key: str | None = None,
+        actor: str | None = None,
+        own: Own | None = None,
     ) -> RequestView:
         """The fulfilled request. Raises Refused for a rejected one, and 504 for one without an outcome in time.
 
-        `drawn`: fields that are new at each try, by which two requests of one key are not told apart. `key`: what
-        makes two requests the same one; None: the header says.
+        `drawn`: fields that are new at each try, by which two requests of one key are not told apart.
+        `key`: what makes two requests the same one; None: the header says. `actor`: who asks, where it is not the caller. `own`: see `Changes.ask`.
         """
+        actor = actor or caller_of(request).actor
         key = key if key is not None else request.headers.get("idempotency-key")
         if key is not None and not 1 <= len(key) <= _MAX_KEY:
             raise Refused(400, f"Idempotency-Key must have 1 to {_MAX_KEY} characters.", param="idempotency-key")
         route = f"{request.method} {request.scope['route'].path}"
-        id = id_for(ANONYMOUS, route, key)
+        id = id_for(actor, route, key)
         view = same_request(self._requests.get(id), fact, drawn) if key is not None else None
         if view is None:
-            view = await self._changes.ask(id, fact, request.state.correlation_id, drawn)
+            view = await self._changes.ask(id, fact, request.state.correlation_id, drawn, actor=actor, own=own)
         if view is None or view.outcome is None:
             try:
                 view = await self._requests.outcome(id, self._wait)

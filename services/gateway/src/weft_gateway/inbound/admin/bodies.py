@@ -12,6 +12,7 @@ from weft_contracts.facts.values import (
     ModelSpec,
     PathSource,
     Scalar,
+    Scope,
     SimulatedSource,
     VramBudget,
 )
@@ -19,6 +20,7 @@ from weft_contracts.facts.values import (
 NAME = r"[A-Za-z0-9][A-Za-z0-9._:/@-]*"
 """Of models and nodes: what people type."""
 MAX_REASON = 500
+ModelName = Annotated[str, Field(pattern=f"^{NAME}$", max_length=128)]
 LabelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$", max_length=63)]
 LabelValue = Annotated[str, Field(max_length=63)]
 
@@ -176,3 +178,15 @@ class TokenBody(BaseModel, frozen=True, extra="forbid"):
     """Seconds from now; null: until it is revoked."""
     auto_approve: bool = False
     """Whoever joins with it is approved at once."""
+
+
+class KeyBody(BaseModel, frozen=True, extra="forbid"):
+    """An API key to be made."""
+
+    name: Annotated[str, Field(max_length=63, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
+    """Who bears it, in an admin's words. Never in the log; it can be erased."""
+    scopes: Annotated[list[Scope], Field(min_length=1, max_length=3)] = ["inference"]
+    models: Annotated[list[ModelName], Field(min_length=1, max_length=64)] | None = None
+    """Names of the only models that it may use, there or not yet; null: all."""
+    expires_in_s: Annotated[float, Field(gt=0, le=10 * 365 * 86_400)] | None = None
+    """Seconds from now; null: until it is revoked."""

@@ -45,6 +45,25 @@ class TokenChanged(Changed):
     token: str
 
 
+class KeyChanged(Changed):
+    """An API key that was changed."""
+
+    key: str
+
+
+class KeyMade(KeyChanged):
+    """A new API key."""
+
+    secret: str | None
+    """Shown this once; null where the same Idempotency-Key has made the key before."""
+
+
+class NameErased(BaseModel):
+    """A key whose name nobody knows any more."""
+
+    key: str
+
+
 class TokenMade(TokenChanged):
     """A new registration token."""
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncGenerator, Callable
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
@@ -14,6 +15,7 @@ from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.shapes import event_shape
 from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.listing import MAX_SEQUENCE, Place
+from weft_gateway.inbound.http.gatekeeper import may_go_on
 from weft_gateway.outbound.changes import away
 
 FOLLOWERS = 64
@@ -57,7 +59,11 @@ class Events:
             if start is None:
                 start = self._projection.position
             headers = {"cache-control": "no-cache", "x-accel-buffering": "no"}
-            return StreamingResponse(self._follow(start, filters), media_type="text/event-stream", headers=headers)
+            return StreamingResponse(
+                self._follow(start, filters, partial(may_go_on, request)),
+                media_type="text/event-stream",
+                headers=headers,
+            )
         return JSONResponse(await self._page(after or 0, upto, limit, filters))
 
     async def _page(self, after: int, upto: int | None, limit: int, filters: tuple[str, ...]) -> dict[str, Any]:
@@ -73,12 +79,14 @@ class Events:
             raise away() from None
         return {"items": items, "next": items[-1]["sequence"] if len(items) == limit else None, "head": head}
 
-    async def _follow(self, position: int, filters: tuple[str, ...]) -> AsyncGenerator[bytes]:
+    async def _follow(
+        self, position: int, filters: tuple[str, ...], may_go_on: Callable[[], bool]
+    ) -> AsyncGenerator[bytes]:
         """What there is, then what comes: the projection's progress says when to read on."""
         self._followers += 1
         try:
             yield b": weft events\n\n"
-            while not self.stopping:
+            while not self.stopping and may_go_on():
                 head = self._projection.position
                 if head > position:
                     try:

@@ -80,7 +80,7 @@ class Joining:
             labels=body.labels,
             caps=body.caps.caps(),
         )
-        return done(await self._asking.ask(request, fact), 202)
+        return done(await self._asking.ask(request, fact, actor=token), 202)
 
     async def credential(self, request: Request, body: SignedBody) -> Response:
         """A node's poll: 200 with its credential, 202 until it is approved and the registry laid one out."""

@@ -54,4 +54,4 @@ class Leaving:
         return node.id
 
     async def _changed(self, request: Request, body: SignedBody, fact: Fact) -> JSONResponse:
-        return done(await self._asking.ask(request, fact, key=f"{body.nonce} {body.signature}"))
+        return done(await self._asking.ask(request, fact, key=f"{body.nonce} {body.signature}", actor=body.node))

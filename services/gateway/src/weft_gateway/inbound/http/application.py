@@ -1,6 +1,6 @@
 """The ASGI application: every route but the hot ones, and one sentence for whatever goes wrong."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -13,6 +13,7 @@ from weft_runtime.logs import get_logger
 
 from weft_gateway.domain.refused import Refused
 from weft_gateway.inbound.http.described import Described
+from weft_gateway.inbound.http.door import Door
 from weft_gateway.inbound.http.gatekeeper import Gatekeeper, respond
 
 _log: Any = get_logger("weft.gateway.http")
@@ -22,10 +23,9 @@ def application(
     routers: Sequence[APIRouter],
     health_routes: Sequence[BaseRoute],
     *,
-    anonymous: bool,
+    door: Door,
     max_body: int,
     instance: str,
-    ready: Callable[[], bool],
 ) -> FastAPI:
     """The application over all routers, behind the gatekeeper."""
     app = Described(
@@ -43,7 +43,7 @@ def application(
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _unexpected)
-    app.add_middleware(Gatekeeper, anonymous=anonymous, max_body=max_body, instance=instance, ready=ready)
+    app.add_middleware(Gatekeeper, door=door, max_body=max_body, instance=instance)
     return app
 
 

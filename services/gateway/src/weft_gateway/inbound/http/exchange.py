@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
+from weft_gateway.domain.caller import Caller
 from weft_gateway.domain.problems import openai_error, phrase
 from weft_gateway.domain.refused import Refused
 
@@ -76,6 +77,8 @@ class Exchange:
         self.route = route
         self.headers = headers
         self.peer = peer
+        self.caller: Caller | None = None
+        """Who asks, once admitted."""
         self.keep_alive = keep_alive
         self.response_complete = False
         self.disconnected = False

@@ -1,6 +1,7 @@
 """uvicorn's HTTP protocol with a short way for the hot routes: no ASGI message, no task, no queue per token."""
 
 import asyncio
+import re
 from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -56,6 +57,8 @@ class FrontDoor(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._head_since = 0.0
+        if self.url[:1] != b"/":
+            self._take_host_from_target()
         parser: Any = self.parser
         route = HOT_ROUTES.get(self.url) or (b"?" in self.url and HOT_ROUTES.get(self.url.partition(b"?")[0]))
         if not route or parser.get_method() != b"POST":
@@ -117,6 +120,13 @@ class FrontDoor(HttpToolsProtocol):
         super().connection_lost(exc)
         # a circle otherwise, which a gateway's collector looks for seldom
         self.cycle = None  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
+
+    def _take_host_from_target(self) -> None:
+        """A target in absolute form names the host itself; `Host` then says nothing (RFC 9112, 3.2.2)."""
+        scheme, mark, rest = self.url.partition(b"://")
+        if mark and scheme.lower() in (b"http", b"https"):
+            named = re.split(rb"[/?#]", rest, maxsplit=1)[0].rpartition(b"@")[2]
+            self.headers[:] = [(name, named if name == b"host" else value) for name, value in self.headers]
 
     def _look_at_head(self) -> None:
         """Now and then: a head that doesn't come, while nothing else does, ends the connection."""

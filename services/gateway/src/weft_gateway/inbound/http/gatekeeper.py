@@ -1,7 +1,6 @@
 """What every request outside the hot routes passes: who may call, its correlation id, its body's size."""
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -10,14 +9,40 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from weft_gateway.domain.access import OPEN_PATHS, check_access, check_fetch, header, needs_log, starting
+from weft_gateway.domain.access import (
+    OPEN_PATHS,
+    check_fetch,
+    check_origin,
+    header,
+    is_page,
+    needed_for,
+    needs_log,
+    shown,
+    starting,
+)
+from weft_gateway.domain.caller import NOBODY, Caller
 from weft_gateway.domain.correlation import accepted
 from weft_gateway.domain.problems import PROBLEM, openai_error, problem
 from weft_gateway.domain.refused import Refused
+from weft_gateway.inbound.http.door import Door
 
 BODY_WAIT_S = 60.0
 """How long a request's body may take to come."""
 _LINGER_S = 2.0
+
+
+def caller_of(request: Request) -> Caller:
+    """Who asks, on any route behind the gatekeeper."""
+    return request.state.caller
+
+
+def may_go_on(request: Request) -> bool:
+    """Whether a stream without an end may go on: its caller's key hasn't ended since."""
+    try:
+        request.state.door.still(caller_of(request))
+    except Refused:
+        return False
+    return True
 
 
 def respond(path: str, refused: Refused) -> Response:
@@ -32,20 +57,16 @@ def respond(path: str, refused: Refused) -> Response:
 class Gatekeeper:
     """ASGI middleware. A body is read whole before the route sees it: those here are small."""
 
-    def __init__(
-        self, app: ASGIApp, *, anonymous: bool, max_body: int, instance: str, ready: Callable[[], bool]
-    ) -> None:
+    def __init__(self, app: ASGIApp, *, door: Door, max_body: int, instance: str) -> None:
         self._app = app
-        self._anonymous = anonymous
+        self._door = door
         self._max_body = max_body
         self._instance = instance
-        self._ready = ready
         self._last = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+            raise RuntimeError(f"the gateway has no routes of type {scope['type']}")
         path: str = scope["path"]
         self._last += 1
         correlation_id = f"{self._instance}-a{self._last:x}"
@@ -57,21 +78,33 @@ class Gatekeeper:
 
         try:
             headers: list[tuple[bytes, bytes]] = scope["headers"]
-            if path not in OPEN_PATHS:
-                peer = scope["client"][0] if scope.get("client") else None
-                check_access(peer, header(headers, b"host"), header(headers, b"origin"), anonymous=self._anonymous)
-                check_fetch(header(headers, b"sec-fetch-site"), header(headers, b"sec-fetch-mode"))
-            if needs_log(path) and not self._ready():
+            caller = self._caller(scope, path, headers)
+            if needs_log(path) and not self._door.ready():
                 raise starting()
             correlation_id = accepted(header(headers, b"x-request-id")) or correlation_id
             if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
                 receive = _replay(await self._body(headers, receive), receive)
+                self._door.still(caller)
         except Refused as refused:
             await respond(path, refused)(scope, receive, send_with_id)
             return
-        Request(scope).state.correlation_id = correlation_id
+        state = Request(scope).state
+        state.correlation_id = correlation_id
+        state.caller = caller
+        state.door = self._door
         with structlog.contextvars.bound_contextvars(correlation_id=correlation_id):
             await self._app(scope, receive, send_with_id)
+
+    def _caller(self, scope: Scope, path: str, headers: list[tuple[bytes, bytes]]) -> Caller:
+        """Who asks. Raises Refused."""
+        if path in OPEN_PATHS:
+            return NOBODY
+        peer = scope["client"][0] if scope.get("client") else None
+        check_fetch(header(headers, b"sec-fetch-site"), header(headers, b"sec-fetch-mode"))
+        if is_page(path) and self._door.policy == "keys":
+            check_origin(shown(headers, peer))
+            return NOBODY
+        return self._door.enter(headers, peer, needed_for(scope["method"], path))
 
     async def _body(self, headers: list[tuple[bytes, bytes]], receive: Receive) -> bytes:
         """The whole body. Raises Refused, 408 or 413."""

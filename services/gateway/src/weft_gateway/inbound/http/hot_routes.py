@@ -1,14 +1,15 @@
 """The hot routes: from an exchange's headers and body to a running request."""
 
-from collections.abc import Callable
 from typing import Any
 
 from weft_runtime.logs import get_logger
 
-from weft_gateway.domain.access import check_access, header, starting
+from weft_gateway.domain.access import header, starting
+from weft_gateway.domain.caller import NOBODY
 from weft_gateway.domain.correlation import accepted
 from weft_gateway.domain.problems import openai_error
 from weft_gateway.domain.refused import Refused
+from weft_gateway.inbound.http.door import Door
 from weft_gateway.inbound.http.exchange import Abandonable, Exchange
 from weft_gateway.inbound.inference.desk import Desk, Kind
 from weft_gateway.inbound.inference.embedding import EmbeddingDesk
@@ -27,36 +28,24 @@ class HotRoutes:
         embeddings: EmbeddingDesk,
         metrics: Metrics,
         *,
-        anonymous: bool,
+        door: Door,
         max_body: int,
         slow_client_bytes: int,
-        ready: Callable[[], bool],
     ) -> None:
         self.max_body = max_body
         self.slow_client_bytes = slow_client_bytes
         self._desk = desk
         self._embeddings = embeddings
         self._metrics = metrics
-        self._anonymous = anonymous
-        self._ready = ready
+        self._door = door
 
     def admit(self, exchange: Exchange) -> None:
         """Check who asks, before the body is read. Raises Refused."""
-        host = origin = None
-        for name, value in exchange.headers:
-            if name == b"host":
-                host = value
-            elif name == b"origin":
-                origin = value
-            elif name == b"content-encoding" and value.lower() != b"identity":
-                raise Refused(415, "A compressed body is not supported; send plain JSON.", param="content-encoding")
-        check_access(
-            exchange.peer,
-            host.decode("latin-1") if host is not None else None,
-            origin.decode("latin-1") if origin is not None else None,
-            anonymous=self._anonymous,
-        )
-        if not self._ready():
+        exchange.caller = self._door.enter(exchange.headers, exchange.peer, "inference")
+        encoding = header(exchange.headers, b"content-encoding")
+        if encoding is not None and encoding.lower() != "identity":
+            raise Refused(415, "A compressed body is not supported; send plain JSON.", param="content-encoding")
+        if not self._door.ready():
             raise starting()
 
     def begin(self, exchange: Exchange, body: bytes) -> Abandonable | None:
@@ -68,15 +57,17 @@ class HotRoutes:
         except Exception:
             _log.exception("route failed", path=exchange.route)
             failure = Refused(500, "The gateway failed; its log says why.", code="internal")
-        exchange.answer(failure.status, "application/json", openai_error(failure), {})
+        exchange.answer(failure.status, "application/json", openai_error(failure), failure.headers)
         return None
 
     def _begun(self, exchange: Exchange, body: bytes) -> Abandonable | None:
+        caller = exchange.caller or NOBODY
+        self._door.still(caller)
         correlation_id = accepted(header(exchange.headers, b"x-request-id"))
         if exchange.route == "embedding":
-            return self._embeddings.begin(body, correlation_id, exchange)
+            return self._embeddings.begin(body, correlation_id, exchange, caller)
         traceparent = header(exchange.headers, b"traceparent") or ""
-        return self._desk.begin(_KINDS[exchange.route], body, correlation_id, traceparent, exchange)
+        return self._desk.begin(_KINDS[exchange.route], body, correlation_id, traceparent, exchange, caller)
 
     def shed(self) -> None:
         """See exchange.Handler."""

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 
 from weft_gateway.domain.model_state import standing
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.shapes import openai_model, openai_model_detail
 from weft_gateway.inbound.http.described import OPENAI_ERRORS, described_body
+from weft_gateway.inbound.http.gatekeeper import caller_of
 from weft_gateway.projections.directory import Directory
 
 _HOT = (
@@ -30,15 +31,15 @@ class OpenAIModels:
                 path, self.elsewhere, methods=["POST"], summary=summary, openapi_extra=described_body(body)
             )
 
-    async def list(self) -> dict[str, Any]:
-        """Every model that is not deleted, ready or not."""
+    async def list(self, request: Request) -> dict[str, Any]:
+        """Every model that is not deleted and that the caller may use, ready or not."""
         created = self._directory.created
-        data = [openai_model(model, created.get(model.id, 0.0)) for model in self._directory.served()]
+        data = [openai_model(model, created.get(model.id, 0.0)) for model in self._directory.served(caller_of(request))]
         return {"object": "list", "data": data}
 
-    async def get(self, id: str) -> dict[str, Any]:
+    async def get(self, request: Request, id: str) -> dict[str, Any]:
         """One model; under `weft`, how it stands and why."""
-        model = self._directory.asked_for(id)
+        model = self._directory.asked_for(id, caller_of(request))
         created = self._directory.created.get(model.id, 0.0)
         return openai_model_detail(model, created, standing(model, self._directory.replicas(model)))
 

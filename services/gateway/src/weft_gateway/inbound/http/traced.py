@@ -54,6 +54,7 @@ class _TracedExchange:
         self.route = exchange.route
         self.headers = _under(span, exchange.headers)
         self.peer = exchange.peer
+        self.caller = exchange.caller
         self.write = exchange.write
         self.span = span
         self.running: Abandonable | None = None

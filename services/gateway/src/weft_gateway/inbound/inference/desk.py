@@ -14,6 +14,7 @@ from weft_runtime.logs import get_logger
 from weft_gateway.domain.ability import check_writes
 from weft_gateway.domain.answers.choosing import choice_of, envelope_of
 from weft_gateway.domain.asked import Asked
+from weft_gateway.domain.caller import NOBODY, Caller
 from weft_gateway.domain.choices import choices_of
 from weft_gateway.domain.openai.chat import check_chat
 from weft_gateway.domain.openai.completions import check_completion
@@ -79,14 +80,14 @@ class Desk:
         return self._clock()
 
     def begin(
-        self, kind: Kind, body: bytes, correlation_id: str | None, traceparent: str, sink: Sink
+        self, kind: Kind, body: bytes, correlation_id: str | None, traceparent: str, sink: Sink, caller: Caller = NOBODY
     ) -> Response | None:
         """Take a request. Its answer goes to the sink, a refusal too; None when it was refused at once."""
         self._last_id += 1
         correlation_id = correlation_id or f"{self._instance}-{self._last_id:x}"
         try:
             asked = _CHECKS[kind](body)
-            model = self._model(asked)
+            model = self._model(asked, caller)
             each = choices_of(asked, len(body), random.getrandbits(64))
         except Refused as refused:
             self._counts.refused_early(refused.status)
@@ -184,10 +185,10 @@ class Desk:
         for running in list(self.running):
             running.refuse(Refused(503, "The gateway is stopping; send the request again.", code="stopping"))
 
-    def _model(self, asked: Asked) -> ModelView:
+    def _model(self, asked: Asked, caller: Caller) -> ModelView:
         if self.stopping:
             raise Refused(503, "The gateway is stopping; send the request again.", code="stopping")
-        model = self.directory.asked_for(asked.model)
+        model = self.directory.asked_for(asked.model, caller)
         check_writes(model.name, model.spec)
         if asked.max_tokens > model.spec.context_tokens:
             raise Refused(

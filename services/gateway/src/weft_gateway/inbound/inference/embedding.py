@@ -10,6 +10,7 @@ from weft_placement.fleet import ModelView
 from weft_runtime.logs import get_logger
 
 from weft_gateway.domain.ability import check_embeds
+from weft_gateway.domain.caller import NOBODY, Caller
 from weft_gateway.domain.openai.embeddings import AskedEmbedding, check_embedding, check_length, embedding_answer
 from weft_gateway.domain.problems import openai_error
 from weft_gateway.domain.refused import Refused
@@ -89,13 +90,13 @@ class EmbeddingDesk:
         """Monotonic seconds."""
         return self._desk.now()
 
-    def begin(self, body: bytes, correlation_id: str | None, sink: Sink) -> Embedding | None:
+    def begin(self, body: bytes, correlation_id: str | None, sink: Sink, caller: Caller = NOBODY) -> Embedding | None:
         """Take a request. Its answer goes to the sink, a refusal too; None when it was refused at once."""
         self._last_id += 1
         correlation_id = correlation_id or f"{self._instance}-e{self._last_id:x}"
         try:
             asked = check_embedding(body)
-            model = self._model(asked)
+            model = self._model(asked, caller)
         except Refused as refused:
             self._metrics.refused_early(refused.status)
             headers = {"x-request-id": correlation_id, **refused.headers}
@@ -124,10 +125,10 @@ class EmbeddingDesk:
             if embedding.task is not None:
                 embedding.task.cancel()
 
-    def _model(self, asked: AskedEmbedding) -> ModelView:
+    def _model(self, asked: AskedEmbedding, caller: Caller) -> ModelView:
         if self._desk.stopping:
             raise _stopping()
-        model = self.directory.asked_for(asked.model)
+        model = self.directory.asked_for(asked.model, caller)
         check_embeds(model.name, model.spec)
         check_length(asked, model.spec.context_tokens)
         return model
