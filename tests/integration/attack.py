@@ -1,7 +1,8 @@
 """One attack: what is tried, what the mesh does about it, and the trying itself."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from typing import Any
 
 from .foe import Foe
 
@@ -14,7 +15,7 @@ class Attack:
 
     tries: str
     does: str
-    act: Callable[[Foe], Awaitable[None]]
+    act: Callable[[Foe], Coroutine[Any, Any, None]]
     """Tries it, and checks the answer. That nothing came of it is checked by the story."""
     suspect: str = ""
     """The kind of the foe's aggregate that is set aside for it."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from weft_testing.machine import done, end, machine, new_token, node, reaches, start
 from weft_testing.story import MeshUnderTest, until
 
-from .machines import done, end, machine, new_token, node, reaches, start
 from .stream_load import StreamLoad
 
 SPEC: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Other machines of a story's mesh: `weft worker` as its user runs it, and what an admin does about it."""
+"""Further machines of a mesh under test: `weft worker` as its user runs it, and what an admin does with nodes."""
 
 import re
 import subprocess
@@ -10,32 +10,47 @@ from typing import Any
 
 from weft_testing.story import MeshUnderTest, until
 
+ENDS_S = 90.0
+
 
 @contextmanager
 def machine(
     mesh: MeshUnderTest, name: str, token: str, *options: str, folder: str = "", **settings: str
 ) -> Generator[subprocess.Popen[bytes]]:
-    """`weft worker` on another machine, as its user runs it; what it says lies in `<folder>.out`."""
+    """`weft worker` on another machine; what it says lies in `<folder>.out`. At the end it is told to end."""
+    process = start(mesh, name, token, *options, folder=folder, **settings)
+    try:
+        yield process
+    finally:
+        end(process)
+
+
+def start(
+    mesh: MeshUnderTest, name: str, token: str, *options: str, folder: str = "", **settings: str
+) -> subprocess.Popen[bytes]:
+    """The same without an end."""
     state = mesh.folder / (folder or name)
     words = ["worker", "--join", mesh.url, "--token", token, "--name", name, "--state", str(state), *options]
     with said(mesh, folder or name).open("ab") as out:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, "-m", "weft_cli", *words],
             stdout=out,
             stderr=out,
             stdin=subprocess.DEVNULL,
             env=mesh.environment() | settings,
         )
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.terminate()
-            try:
-                process.wait(40)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait(10)
+
+
+def end(process: subprocess.Popen[bytes]) -> int:
+    """Tell it to end, by force where it doesn't; its exit status."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(ENDS_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(10)
+    return process.returncode
 
 
 def said(mesh: MeshUnderTest, name: str) -> Path:
@@ -51,7 +66,7 @@ def status(process: subprocess.Popen[bytes]) -> int:
 def done(mesh: MeshUnderTest, *words: str) -> str:
     """What a command that succeeds prints."""
     result = mesh.weft(*words)
-    assert 0 == result.returncode, f"{words}: {result.stderr}"
+    assert 0 == result.returncode, f"{words}: {result.stdout}{result.stderr}"
     return result.stdout
 
 

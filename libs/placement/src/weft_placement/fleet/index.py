@@ -73,7 +73,7 @@ class Fleet:
                 self._apply_replica(ReplicaId(recorded.aggregate.key), recorded, facts)
             case "mesh":
                 self._apply_mesh(facts)
-            case "token" | "request" | "inspection" | "artifact" | "name":
+            case "token" | "request" | "inspection" | "artifact" | "name" | "key":
                 pass
 
     def model_named(self, name: str) -> ModelView | None:

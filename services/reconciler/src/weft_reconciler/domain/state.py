@@ -71,7 +71,7 @@ class State:
                 self.names[recorded.aggregate] = recorded.sequence
             case "replica":
                 self.restless[model_of(ReplicaId(recorded.aggregate.key))] = None
-            case "token" | "mesh" | "artifact":
+            case "token" | "mesh" | "artifact" | "key":
                 pass
 
     def _rouse(self, recorded: Recorded) -> None:

@@ -37,7 +37,8 @@ class Asking:
         """The fulfilled request. Raises Refused for a rejected one, and 504 for one without an outcome in time.
 
         `drawn`: fields that are new at each try, by which two requests of one key are not told apart.
-        `key`: what makes two requests the same one; None: the header says. `actor`: who asks, where it is not the caller. `own`: see `Changes.ask`.
+        `key`: what makes two requests the same one; None: the header says. `actor`: who asks,
+        where it is not the caller. `own`: see `Changes.ask`.
         """
         actor = actor or caller_of(request).actor
         key = key if key is not None else request.headers.get("idempotency-key")
