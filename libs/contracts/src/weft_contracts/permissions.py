@@ -112,6 +112,7 @@ _OWN: dict[Writer, tuple[str, ...]] = {
     "gateway": (
         "$KV.people.>",
         "$JS.API.DIRECT.GET.KV_people.>",
+        "$JS.API.STREAM.MSG.DELETE.KV_people",
         "$JS.API.DIRECT.GET.KV_credentials.>",
         "$JS.API.STREAM.MSG.GET.KV_credentials",
         *_reads_store("blobs"),

@@ -37,6 +37,8 @@ class Bucket:
     name: str
     storage: Storage
     max_bytes: int = 0
+    erasable: bool = False
+    """What is taken away is overwritten on disk: a mere deletion leaves it there until its file is rewritten."""
 
 
 EVENTS = Stream(
@@ -76,7 +78,7 @@ do either may do it to everybody's. Here a newer piece stands in for the older o
 
 STREAMS: tuple[Stream, ...] = (EVENTS, LEASES, SIGNALS, USAGE, TIMERS, SNAPSHOTS)
 CREDENTIALS = Bucket("credentials", "file", 64 << 20)
-PEOPLE = Bucket("people", "file", 64 << 20)
+PEOPLE = Bucket("people", "file", 64 << 20, erasable=True)
 KEY_VALUES: tuple[Bucket, ...] = (CREDENTIALS, PEOPLE)
 BLOBS = Bucket("blobs", "file")
 OBJECT_STORES: tuple[Bucket, ...] = (BLOBS,)

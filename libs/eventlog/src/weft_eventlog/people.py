@@ -1,10 +1,11 @@
 """The bucket `people`: what an admin calls those whom the log knows by opaque ids. All of it can be erased."""
 
 import asyncio
+import contextlib
 from collections.abc import Iterable
 
 from nats.aio.client import Client
-from nats.js.errors import KeyNotFoundError
+from nats.js.errors import KeyNotFoundError, ServerError
 from nats.js.kv import KeyValue
 from weft_contracts.topology import PEOPLE
 
@@ -37,12 +38,20 @@ async def get_names(client: Client, ids: Iterable[str]) -> dict[str, str]:
 
 
 async def erase_name(client: Client, id: str) -> None:
-    """Keep no name for an id any more: the bucket holds one value for each, so the old one is gone with it.
+    """Keep no name for an id any more: its bytes are overwritten. Raises LogUnavailable.
 
-    Raises LogUnavailable.
+    A bucket that an older version made forbids that; there, its place in the file is freed and no more.
     """
+    js = client.jetstream(timeout=_TIMEOUT)
     with unavailable(f"the name of {id} can't be erased"):
-        await (await _bucket(client)).delete(id)
+        bucket = await _bucket(client)
+        with contextlib.suppress(KeyNotFoundError):
+            stands = (await bucket.get(id)).revision
+            assert stands is not None
+            try:
+                await js.delete_msg(f"KV_{PEOPLE.name}", stands)
+            except ServerError:
+                await bucket.delete(id)
 
 
 async def _bucket(client: Client) -> KeyValue:

@@ -92,6 +92,9 @@ async def _tolerate_existing_kv(js: JetStreamContext, bucket: t.Bucket, copies: 
     try:
         await js.stream_info(f"KV_{bucket.name}")
     except NotFoundError:
+        if bucket.erasable:
+            await _apply_stream(js, _erasable(bucket, copies))
+            return
         await js.create_key_value(
             KeyValueConfig(
                 bucket=bucket.name,
@@ -101,6 +104,22 @@ async def _tolerate_existing_kv(js: JetStreamContext, bucket: t.Bucket, copies: 
                 direct=True,
             )
         )
+
+
+def _erasable(bucket: t.Bucket, copies: int) -> StreamConfig:
+    """As nats-py makes a bucket's stream, except that a message may be deleted for good."""
+    return StreamConfig(
+        name=f"KV_{bucket.name}",
+        subjects=[f"$KV.{bucket.name}.>"],
+        storage=_STORAGE[bucket.storage],
+        discard=DiscardPolicy.NEW,
+        allow_direct=True,
+        allow_rollup_hdrs=True,
+        max_msgs_per_subject=1,
+        max_bytes=bucket.max_bytes or -1,
+        num_replicas=copies,
+        duplicate_window=120,
+    )
 
 
 async def _tolerate_existing_store(js: JetStreamContext, bucket: t.Bucket, copies: int) -> None:

@@ -1,5 +1,6 @@
 // One streamed answer of /v1/chat/completions.
 
+import { ask, eventsOf } from "./key.js";
 import { problemOf } from "./link.js";
 
 export const LOST = "The connection ended before the answer did.";
@@ -9,7 +10,7 @@ export const LOST = "The connection ended before the answer did.";
  * or an AbortError after `signal`.
  */
 export async function streamAnswer(model, messages, signal, grow) {
-  const response = await fetch("/v1/chat/completions", {
+  const response = await ask("/v1/chat/completions", {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ model, messages, stream: true, stream_options: { include_usage: true } }),
@@ -28,20 +29,4 @@ export async function streamAnswer(model, messages, signal, grow) {
     }
   }
   throw new Error(LOST);
-}
-
-/** The data of each server-sent event in a stream of bytes. */
-async function* eventsOf(body) {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    const events = (rest + value).split("\n\n");
-    rest = events.pop();
-    for (const event of events) {
-      const data = event.split("\n").filter((line) => line.startsWith("data:")).map((line) => line.slice(5).trimStart());
-      if (data.length) yield data.join("\n");
-    }
-  }
 }

@@ -1,6 +1,8 @@
 // The page's link to the gateway: how the mesh stands, looked at when something happened and every few seconds,
 // and the events as they come. It heals by itself, and rests while nobody looks.
 
+import { ask, asksForKey, eventsOf } from "./key.js";
+
 const LOOK_S = 5;
 const LOOK_LIMIT_S = 8;
 const FIRST_RETRY_S = 0.5;
@@ -12,7 +14,7 @@ export const REMEMBERED = 60;
 
 /**
  * Listeners: status(answer) where it differs from the last, commit(recorded), forget() where the log is another one, standing({state, since, why}),
- * with state `live`, `starting` or `away`.
+ * with state `live`, `starting`, `locked` (a key is needed) or `away`.
  */
 export class Link {
   #listeners;
@@ -50,7 +52,7 @@ export class Link {
   async #round() {
     let answer, tag;
     try {
-      const response = await fetch("/api/status?view=page", { cache: "no-cache", signal: AbortSignal.timeout(LOOK_LIMIT_S * 1000) });
+      const response = await ask("/api/status?view=page", { cache: "no-cache", signal: AbortSignal.timeout(LOOK_LIMIT_S * 1000) });
       if (!response.ok) throw await problemOf(response);
       tag = response.headers.get("etag");
       answer = await response.json();
@@ -58,7 +60,7 @@ export class Link {
       this.#failures += 1;
       this.#tag = null;
       this.#closeStream();
-      const state = error.code === "starting" ? "starting" : "away";
+      const state = error.code === "starting" ? "starting" : asksForKey(error) ? "locked" : "away";
       this.#listeners.standing({ state, since: this.#seenAt, why: error.status ? error.message : "" });
       return;
     }
@@ -85,24 +87,33 @@ export class Link {
   #openStream(position) {
     if (this.#stream || document.hidden || Date.now() < this.#streamAgainAt) return;
     const after = Math.max(this.#last ?? 0, position - REMEMBERED, 0);
-    const stream = new EventSource(`/api/events?after=${after}`);
+    const stream = new AbortController();
     this.#stream = stream;
-    stream.addEventListener("commit", (event) => {
-      const commit = JSON.parse(event.data);
+    this.#read(stream, after).catch(() => {}).then(() => {
+      if (this.#stream !== stream) return; // closed on purpose
+      this.#stream = null;
+      this.#streamAgainAt = Date.now() + STREAM_RETRY_S * 1000 * (0.5 + Math.random());
+      this.look();
+    });
+  }
+
+  // By fetch: an EventSource can show no key.
+  async #read(stream, after) {
+    const headers = { accept: "text/event-stream" };
+    const response = await ask(`/api/events?after=${after}`, { headers, signal: stream.signal, cache: "no-store" });
+    if (!response.ok) throw await problemOf(response);
+    for await (const data of eventsOf(response.body)) {
+      if (this.#stream !== stream) return;
+      const commit = JSON.parse(data);
       this.#last = commit.sequence;
       this.#listeners.commit(commit);
       clearTimeout(this.#settling);
       this.#settling = setTimeout(() => this.look(), SETTLE_S * 1000);
-    });
-    stream.onerror = () => {
-      this.#closeStream();
-      this.#streamAgainAt = Date.now() + STREAM_RETRY_S * 1000 * (0.5 + Math.random());
-      this.look();
-    };
+    }
   }
 
   #closeStream() {
-    this.#stream?.close();
+    this.#stream?.abort();
     this.#stream = null;
   }
 

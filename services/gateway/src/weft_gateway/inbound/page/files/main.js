@@ -1,8 +1,9 @@
 // Puts the page together.
 
 import { Chat } from "./chat.js";
-import { pill, say } from "./elements.js";
+import { pill, say, sayOrHide } from "./elements.js";
 import { Events } from "./events.js";
+import { keepKey } from "./key.js";
 import { Link } from "./link.js";
 import { showMesh } from "./mesh.js";
 import { clock } from "./words.js";
@@ -23,6 +24,14 @@ const link = new Link({
   forget: () => events.clear(),
   standing({ state, since, why }) {
     document.body.dataset.link = state;
+    at("lock").hidden = state !== "locked";
+    if (state === "locked") {
+      pill(at("link"), "warn", "key needed");
+      sayOrHide(at("lock-why"), at("lock").dataset.tried ? why : "");
+      away.hidden = true;
+      chat.show(null);
+      return;
+    }
     if (state === "live") {
       away.hidden = true;
       return;
@@ -34,6 +43,16 @@ const link = new Link({
     away.hidden = false;
     chat.show(null);
   },
+});
+
+at("lock").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const key = at("key").value.trim();
+  if (!/^[!-~]+$/.test(key)) return sayOrHide(at("lock-why"), "A key has no spaces and no letters beyond ASCII.");
+  keepKey(key);
+  at("key").value = "";
+  at("lock").dataset.tried = "yes";
+  link.look();
 });
 
 at("copy-deploy").addEventListener("click", async ({ target }) => {
