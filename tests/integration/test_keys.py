@@ -20,11 +20,11 @@ QUESTION = [{"role": "user", "content": "What is the capital of France?"}]
 
 @pytest.fixture(scope="module")
 def open_mesh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeshUnderTest]:
-    """A mesh that listens on every address of this machine. The story's own client shows the printed key."""
+    """A mesh that listens on every address of this machine. The story's own client shows the state's own key."""
     mesh = MeshUnderTest(tmp_path_factory.mktemp("keys"))
     try:
         mesh.up("--host", "0.0.0.0")
-        mesh.http.headers["authorization"] = f"Bearer {until('a key is printed', lambda: printed(mesh))[0]}"
+        mesh.http.headers["authorization"] = f"Bearer {(mesh.state / 'admin-key').read_text().strip()}"
         yield mesh
     finally:
         mesh.close()
@@ -55,6 +55,7 @@ def answer(asked: openai.OpenAI, model: str = "tiny") -> str:
 @pytest.mark.sabotage("open-door")
 def test_the_first_key_is_printed_once_and_without_a_key_nobody_comes_in(open_mesh: MeshUnderTest) -> None:
     mesh = open_mesh
+    until("a key is printed", lambda: printed(mesh), 5)
     # given what a stranger has: the address
     with httpx.Client(base_url=mesh.url) as stranger:
         for path in ("/v1/models", "/api/status", "/api/events", "/api/keys", "/metrics", "/openapi.json"):
