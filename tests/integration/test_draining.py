@@ -108,6 +108,7 @@ def test_a_drained_nodes_streams_all_end_whole_and_its_replica_serves_elsewhere_
     take_away(mesh, "busy")
 
 
+@pytest.mark.slow
 @pytest.mark.sabotage("deaf-to-return")
 def test_a_worker_told_to_stop_drains_first_and_serves_again_when_it_is_back(mesh: MeshUnderTest) -> None:
     # given a machine of its own that serves
@@ -176,6 +177,7 @@ def test_what_the_only_node_cant_finish_in_time_is_told_to_everybody(mesh: MeshU
     take_away(mesh, "alone")
 
 
+@pytest.mark.slow
 @pytest.mark.sabotage("removal-without-a-drain")
 def test_a_node_that_is_removed_finishes_its_streams_first(mesh: MeshUnderTest) -> None:
     secret = new_token(mesh, "--auto-approve")

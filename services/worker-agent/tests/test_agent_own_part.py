@@ -62,6 +62,21 @@ def test_a_run_that_stopped_before_its_retirement_is_still_to_be_closed(
     assert [REPLICA] == list(folded(hand_log).assignments)
 
 
+def test_whose_drain_stands_is_remembered_until_it_is_lifted(hand_log: HandLog, node: NodeId) -> None:
+    seen: list[tuple[str | None, bool]] = []
+    for fact in (
+        node_facts.Draining(why="worker", deadline_s=1),
+        node_facts.Drained(),
+        node_facts.Draining(why="admin", deadline_s=1),
+        node_facts.Drained(),
+        node_facts.Resumed(),
+    ):
+        hand_log.given(subjects.node(node), fact)
+        seen.append((folded(hand_log).drain, folded(hand_log).drained))
+
+    assert [("worker", False), ("worker", True), ("admin", False), ("admin", True), (None, False)] == seen
+
+
 def test_a_new_epoch_replaces_the_assignment(
     hand_log: HandLog, node: NodeId, assigned: Callable[..., node_facts.Assigned]
 ) -> None:

@@ -91,6 +91,15 @@ def test_the_shutdown_starts_nothing_and_gives_running_requests_their_time(
     assert () == steer(own, [], {}, 0.0, shutdown_grace_s=8.0).actions
 
 
+def test_a_worker_that_ends_at_once_gives_nobody_more_time(part: Callable[..., OwnPart]) -> None:
+    own = part(LOADING, IS_READY, retired=30)
+    asked = replace(READY, retire_at=100.0, retire_within=30.0)
+
+    assert (Signal(ONE, "TERM", "its worker ends at once"),) == steer(
+        own, [asked], {}, 101.0, shutdown_grace_s=0.0
+    ).actions
+
+
 def test_before_the_log_is_folded_a_shutdown_still_gives_running_requests_their_time() -> None:
     assert (Retire(ONE, 8.0),) == steer(OwnPart(), [READY], {}, 0.0, shutdown_grace_s=8.0).actions
 
@@ -218,6 +227,19 @@ def test_a_retiring_run_is_reported_as_stopping_then_as_stopped(
     gone = replace(retires, end=End(0, "-", permanent=False))
     stopped = missing_reports(own, [gone], {})[0]
     assert (run.Stopped(epoch=1, why="retired"), said.cause) == (stopped.fact, stopped.cause)
+
+
+@pytest.mark.parametrize(("retired", "why"), [(30, "retired"), (None, "shutdown")])
+def test_requests_that_a_stopped_run_could_not_finish_are_counted(
+    part: Callable[..., OwnPart], retired: float | None, why: str
+) -> None:
+    own = part(LOADING, IS_READY, run.Stopping(epoch=1, incarnation=ONE), retired=retired)
+    gone = replace(READY, retire_at=0.0, end=End(0, "-", permanent=False, unfinished=3))
+
+    (report,) = missing_reports(own, [gone], {}, shutdown=True)
+
+    assert isinstance(report.fact, run.Stopped)
+    assert (why, 3) == (report.fact.why, report.fact.unfinished)
 
 
 def test_a_stall_is_reported_once_and_so_is_its_end(part: Callable[..., OwnPart]) -> None:

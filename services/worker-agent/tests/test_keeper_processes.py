@@ -21,8 +21,8 @@ from weft_worker_agent.outbound.keeper_client import KeeperClient, KeeperGone, K
 RUN = """
 import json, sys
 from weft_worker_agent.outbound.keeper import keeper, options
-state, lifeline, agent = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
-sys.exit(keeper.run(options.Options(state=state, agent=tuple(agent), lifeline=lifeline, grace_s=1.0)))
+state, lifeline, agent, drain = sys.argv[1], int(sys.argv[2]), tuple(json.loads(sys.argv[3])), float(sys.argv[4])
+sys.exit(keeper.run(options.Options(state=state, agent=agent, lifeline=lifeline, grace_s=1.0, drain_s=drain)))
 """
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 STUBBORN = [
@@ -35,12 +35,12 @@ STUBBORN = [
 class Kept:
     """A running keeper of a test, and the way to talk to it."""
 
-    def __init__(self, state: Path, env: dict[str, str], agent: list[str], lifeline: int = -1) -> None:
+    def __init__(self, state: Path, env: dict[str, str], agent: list[str], lifeline: int = -1, drain: int = 0) -> None:
         self.state = state
         self.log = state.parent / "keeper.log"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", RUN, str(state), str(lifeline), json.dumps(agent)],
+                [sys.executable, "-c", RUN, str(state), str(lifeline), json.dumps(agent), str(drain)],
                 env=env,
                 stderr=log,
                 pass_fds=(lifeline,) if lifeline >= 0 else (),
@@ -67,6 +67,16 @@ class Kept:
         return found
 
 
+DRAINS = [
+    sys.executable,
+    "-c",
+    "import signal, sys, time\n"
+    "def say(text): print('agent', text, file=sys.stderr, flush=True)\n"
+    "signal.signal(signal.SIGTERM, lambda *_: say('drains'))\n"
+    "signal.signal(signal.SIGINT, lambda *_: (say('hurries'), sys.exit(0)))\n"
+    "say('is there')\n"
+    "while True: time.sleep(1)",
+]
 AGENT = [*SLEEP, "agent-of-a-test"]
 Keep = Callable[..., Awaitable[Kept]]
 
@@ -76,8 +86,10 @@ async def keep(tmp_path: Path, process_env: dict[str, str]) -> AsyncIterator[Kee
     """Start keepers; each is killed at the end, with whatever it still has."""
     kept: list[Kept] = []
 
-    async def start(state: Path = tmp_path / "state", agent: list[str] = AGENT, lifeline: int = -1) -> Kept:
-        one = Kept(state, process_env, agent, lifeline)
+    async def start(
+        state: Path = tmp_path / "state", agent: list[str] = AGENT, lifeline: int = -1, drain: int = 0
+    ) -> Kept:
+        one = Kept(state, process_env, agent, lifeline, drain)
         kept.append(one)
         await one.ready()
         return one
@@ -220,6 +232,22 @@ async def test_a_keeper_that_is_told_to_end_ends_all_even_who_will_not(keep: Kee
     assert not (kept.state / "keeper.sock").exists()
 
 
+async def test_a_second_signal_ends_a_keeper_whose_agent_drains(keep: Keep) -> None:
+    kept = await keep(agent=DRAINS, drain=600)
+    await until(lambda: "agent is there" in kept.log.read_text())
+
+    kept.process.terminate()
+    await until(lambda: "agent drains" in kept.log.read_text())
+    # meanwhile it starts what was placed here before
+    await kept.spawn("a", SLEEP)
+    assert kept.process.poll() is None
+    kept.process.terminate()
+    await asyncio.to_thread(kept.process.wait, 30)
+
+    assert 0 == kept.process.returncode
+    assert "agent hurries" in kept.log.read_text()
+
+
 async def test_the_end_of_the_launcher_ends_the_keeper(keep: Keep) -> None:
     lifeline, end = os.pipe()
     kept = await keep(lifeline=lifeline)
@@ -312,6 +340,8 @@ def test_a_journal_keeps_the_last_lines_and_the_last_status(tmp_path: Path) -> N
         (["--state"], {}, "--state needs a value"),
         (["--lifeline", "x"], {}, "no open file descriptor"),
         ([], {"WEFT_STOP_TIMEOUT": "soon"}, "WEFT_STOP_TIMEOUT='soon': want seconds"),
+        ([], {"WEFT_STOP_TIMEOUT": "0"}, "above 0 and up to 600"),
+        ([], {"WEFT_DRAIN_TIMEOUT": "-1"}, "from 0 and up to 3600"),
     ],
 )
 def test_a_bad_option_is_named(arguments: list[str], environ: dict[str, str], error: str) -> None:
