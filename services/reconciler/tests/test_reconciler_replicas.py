@@ -485,6 +485,21 @@ def test_where_no_other_node_is_left_nothing_waits_for_a_replacement(story: Stor
     assert [2] == story.numbers()
 
 
+def test_what_no_other_node_could_run_waits_for_no_replacement() -> None:
+    story = Story()
+    story.node("a", labels={"zone": "x"})
+    story.node("b")
+    story.deploy("m", simulated(selector={"zone": "x"}))
+    story.settle()
+    story.ready(1, "a")
+    story.settle()
+
+    story.drain("a", deadline_s=60)
+    story.settle()
+
+    assert [2] == story.numbers()
+
+
 def test_a_drain_that_is_lifted_keeps_what_served(story: Story) -> None:
     story.drain("a")
     story.settle()

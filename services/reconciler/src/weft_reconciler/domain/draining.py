@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from weft_contracts.commit import Cause
 from weft_contracts.facts.node import Draining
 from weft_contracts.ids import NodeId
-from weft_placement.fleet import Fleet
+from weft_placement.fleet import Fleet, ModelView
+
+from weft_reconciler.domain.eligible import able
 
 WAITS = 0.5
 """Of a drain's deadline: what is left is for running requests to end."""
@@ -30,11 +32,9 @@ class Drains:
         """A drain began."""
         self.begun[node] = Drain(at + WAITS * fact.deadline_s, cause)
 
-    def waits(self, node: NodeId, fleet: Fleet, now: float) -> bool:
-        """Whether what serves on a draining node waits for its replacement: another node may take it yet."""
+    def waits(self, node: NodeId, fleet: Fleet, model: ModelView, now: float) -> bool:
+        """Whether what serves of a model on a draining node waits for its replacement: another node may take it yet."""
         drain = self.begun.get(node)
         if drain is None or now >= drain.waits_until:
             return False
-        return any(
-            other.approved and not (other.draining or other.gone) for id, other in fleet.nodes.items() if id != node
-        )
+        return any(not other.draining for other in able(fleet, model))

@@ -1,5 +1,7 @@
 """Which nodes could run a model, whatever else runs there now and however they are just then."""
 
+from collections.abc import Iterator
+
 from weft_contracts.ids import NodeId
 from weft_placement.claim import ClaimUnknown
 from weft_placement.demand import Demand, demand_of
@@ -7,7 +9,7 @@ from weft_placement.filters.approved import approved
 from weft_placement.filters.backend import backend
 from weft_placement.filters.files import files
 from weft_placement.filters.labels import labels
-from weft_placement.fleet import Fleet, ModelView
+from weft_placement.fleet import Fleet, ModelView, NodeView
 
 _LASTING = (labels, approved, backend, files)
 """The filters that no other replica and no drain changes."""
@@ -15,11 +17,18 @@ _LASTING = (labels, approved, backend, files)
 
 def eligible(fleet: Fleet, model: ModelView) -> set[NodeId]:
     """Nodes of the mesh that bear the wanted labels, have the engine and hold the files."""
+    return {node.id for node in able(fleet, model)}
+
+
+def able(fleet: Fleet, model: ModelView) -> Iterator[NodeView]:
+    """The same one by one: who looks for any of them asks no more nodes than it must."""
     try:
         demand = demand_of(model.id, model.revision, model.spec, slots=1)
     except ClaimUnknown:
-        return set()
-    return {id for id, node in fleet.nodes.items() if not node.gone and _passes(fleet, id, demand)}
+        return
+    for id, node in fleet.nodes.items():
+        if not node.gone and _passes(fleet, id, demand):
+            yield node
 
 
 def _passes(fleet: Fleet, id: NodeId, demand: Demand) -> bool:

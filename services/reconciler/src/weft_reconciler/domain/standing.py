@@ -51,7 +51,7 @@ def judge(state: State, model: ModelView, replica: ReplicaView, moment: Moment) 
         _failed(state, replica)
         or _silent(state, replica, present, moment)
         or _outdated(state, model, replica)
-        or _draining(state, replica, present, moment)
+        or _draining(state, model, replica, present, moment)
         or _unloaded(state, model, replica, moment)
         or Judgement(Standing.SERVES if _serves(replica, present) else Standing.COMING)
     )
@@ -88,12 +88,14 @@ def _outdated(state: State, model: ModelView, replica: ReplicaView) -> Judgement
     return Judgement(Standing.LEAVING if stays else Standing.OVER, why, outdated=True)
 
 
-def _draining(state: State, replica: ReplicaView, nodes: list[NodeView], moment: Moment) -> Judgement | None:
+def _draining(
+    state: State, model: ModelView, replica: ReplicaView, nodes: list[NodeView], moment: Moment
+) -> Judgement | None:
     for node in nodes:
         if not node.draining:
             continue
         drain = state.drains.begun.get(node.id)
-        stays = replica.state == "ready" and state.drains.waits(node.id, state.fleet, moment.now)
+        stays = replica.state == "ready" and state.drains.waits(node.id, state.fleet, model, moment.now)
         return Judgement(
             Standing.LEAVING if stays else Standing.OVER,
             f"{node.name} drains",
