@@ -9,6 +9,7 @@ from weft_cli import outlet
 from weft_cli.admin_app import brake, drain, nodes, tokens
 from weft_cli.failure import Exit, Failure
 from weft_cli.keys_app import keys
+from weft_cli.observers_app import observers
 from weft_cli.options import (
     DevicesOption,
     EngineOption,
@@ -41,6 +42,7 @@ app.add_typer(tokens, name="tokens")
 app.add_typer(brake, name="brake")
 app.command()(drain)
 app.add_typer(keys, name="keys")
+app.add_typer(observers, name="observers")
 
 
 @app.command()

@@ -1,0 +1,41 @@
+"""Prints what becomes of each node, as it happens: `python node_transitions.py NATS-URL FILE.creds`.
+
+`weft observers add NAME` makes the file. It takes FastStream and nkeys: `pip install "faststream[nats]" nkeys`.
+"""
+
+import asyncio
+import sys
+from typing import Any
+
+from faststream import FastStream
+from faststream.nats import NatsBroker, NatsMessage
+
+url, credentials = sys.argv[1:3]
+broker = NatsBroker(url, user_credentials=credentials, max_reconnect_attempts=-1)
+TOLD = {"joined", "approved", "rejected", "healthy", "unhealthy", "offline", "draining", "drained", "resumed"}
+TOLD |= {"cordoned", "uncordoned", "removed"}
+names: dict[str, str] = {}
+
+
+@broker.subscriber("weft.ev.node.*.*")
+async def on_node(facts: list[dict[str, Any]], message: NatsMessage) -> None:
+    """One message is one commit: the facts of one node, in order."""
+    node = message.raw_message.subject.split(".")[3]
+    for fact in facts:
+        if "name" in fact:
+            names[node] = fact["name"]
+        if fact["type"] in TOLD:
+            why = fact.get("why") or ""
+            print(names.get(node, node), fact["type"], why, flush=True)
+
+
+app = FastStream(broker)
+
+
+@app.after_startup
+async def ready() -> None:
+    print("listening", flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(app.run())

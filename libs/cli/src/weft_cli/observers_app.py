@@ -1,0 +1,63 @@
+"""The commands of `weft observers`, declared. What they do is imported when called."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft_cli.admin_app import alone
+from weft_cli.options import JsonOption, StateOption
+
+observers = typer.Typer(help="Who outside the mesh may listen to its events.", rich_markup_mode=None)
+TrustOption = Annotated[
+    Path | None,
+    typer.Option("--trust", metavar="DIR", envvar="WEFT_TRUST", help="The mesh's keys (default: the state's)."),
+]
+NatsOption = Annotated[
+    str | None, typer.Option("--nats", metavar="URL", envvar="WEFT_NATS_URL", help="NATS (default: the state's).")
+]
+ObserverArgument = Annotated[str, typer.Argument(metavar="NAME", help="1 to 40 of a-z, 0-9 and -.")]
+
+
+@observers.callback(invoke_without_command=True)
+def list_observers(
+    ctx: typer.Context, state: StateOption = None, trust: TrustOption = None, as_json: JsonOption = False
+) -> None:
+    """List who may listen."""
+    if alone(ctx):
+        from weft_cli.commands import observers as command
+
+        command.show(state, trust, as_json=as_json)
+
+
+@observers.command("list")
+def find(state: StateOption = None, trust: TrustOption = None, as_json: JsonOption = False) -> None:
+    """List who may listen."""
+    from weft_cli.commands import observers as command
+
+    command.show(state, trust, as_json=as_json)
+
+
+@observers.command()
+def add(
+    name: ObserverArgument,
+    expires: Annotated[str | None, typer.Option(metavar="SPAN", help="90s, 30m, 12h, 7d (default: never).")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to (default NAME.creds).")] = None,
+    state: StateOption = None,
+    trust: TrustOption = None,
+    nats: NatsOption = None,
+) -> None:
+    """Make a credential with which somebody may listen, and do nothing else."""
+    from weft_cli.commands import observers as command
+
+    command.add(state, trust, nats, name, expires, out)
+
+
+@observers.command()
+def remove(
+    name: ObserverArgument, state: StateOption = None, trust: TrustOption = None, nats: NatsOption = None
+) -> None:
+    """Cut it off, and shut it out for good."""
+    from weft_cli.commands import observers as command
+
+    command.remove(state, trust, nats, name)
