@@ -14,16 +14,22 @@ from weft_cli.options import (
     DevicesOption,
     EngineOption,
     JsonOption,
+    ListenOption,
     LogArgument,
     ModelArgument,
     ModelOption,
+    NatsPortOption,
     PartArgument,
+    PortOption,
     ReplicaArgument,
     ShellArgument,
     SimulateGpusOption,
     StateOption,
+    TlsCertOption,
+    TlsKeyOption,
     UrlOption,
     VramBudgetOption,
+    WorkersOption,
 )
 
 app = typer.Typer(
@@ -48,20 +54,20 @@ app.add_typer(observers, name="observers")
 @app.command()
 def up(
     state: StateOption = None,
-    port: Annotated[int | None, typer.Option(min=1, max=65535, help="The gateway's port (default 8080).")] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, max=64, help="Workers that share this machine (default: as last time, or 1).")
-    ] = None,
+    port: PortOption = None,
+    workers: WorkersOption = None,
+    listen: ListenOption = None,
+    nats_port: NatsPortOption = None,
+    tls_cert: TlsCertOption = None,
+    tls_key: TlsKeyOption = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="In the background, once ready.")] = False,
     model: Annotated[bool, typer.Option(help="Deploy the built-in model into a new state.")] = True,
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Where the gateway listens; off loopback everybody needs a key.")
-    ] = "127.0.0.1",
 ) -> None:
     """Start a whole mesh on this machine and serve until Ctrl-C."""
     from weft_cli.commands import up as command
 
-    command.run(state, port=port, workers=workers, detach=detach, deploy=model, host=host)
+    reach = command.Reach(listen, nats_port, tls_cert, tls_key)
+    command.run(state, port=port, workers=workers, detach=detach, deploy=model, reach=reach)
 
 
 @app.command()

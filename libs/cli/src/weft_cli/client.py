@@ -9,8 +9,11 @@ import json
 import ssl
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, cast
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
+
+from weft_contracts import certificates
 
 from weft_cli.failure import Exit, Failure
 
@@ -32,13 +35,17 @@ class Unreachable(Failure):
 class Gateway:
     """A mesh's front door. Every call raises Refused or Unreachable, each with a sentence."""
 
-    def __init__(self, url: str, *, key: str | None = None, timeout_s: float = _TIMEOUT_S) -> None:
+    def __init__(
+        self, url: str, *, key: str | None = None, timeout_s: float = _TIMEOUT_S, authority: Path | None = None
+    ) -> None:
+        """`authority`: the file of the mesh's own, which then is demanded; None: those that this machine trusts."""
         parts = _parts(url)
         self._host, self._port = parts.hostname or "", parts.port
         self.url = f"{parts.scheme}://{parts.netloc}"
         self._tls = parts.scheme == "https"
         self.key = key
         self._timeout_s = timeout_s
+        self.authority = authority
 
     def get(self, path: str, **query: str | int) -> Any:
         """The JSON body of a GET."""
@@ -82,6 +89,14 @@ class Gateway:
         with self._asked(method, _with(path, query), body, accept, timeout_s) as answer:
             yield from _server_sent(answer)
 
+    def _secure(self, timeout: float) -> http.client.HTTPSConnection:
+        made = http.client.HTTPSConnection if self.authority is None else _MeshConnection
+        try:
+            context = ssl.create_default_context(cafile=self.authority)
+        except OSError as e:
+            raise Unreachable(f"the mesh's certificate {self.authority} can't be read: {e.strerror or e}") from e
+        return made(self._host, self._port, timeout=timeout, context=context)
+
     @contextmanager
     def _asked(
         self,
@@ -94,8 +109,7 @@ class Gateway:
         timeout = timeout_s or self._timeout_s
         connection: http.client.HTTPConnection
         if self._tls:
-            context = ssl.create_default_context()
-            connection = http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=context)
+            connection = self._secure(timeout)
         else:
             connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout)
         content = None if body is None else _content(body)
@@ -111,6 +125,10 @@ class Gateway:
                 yield answer
             finally:
                 answer.close()  # it has taken the socket over: a server must see at once that nobody reads on
+        except ssl.SSLCertVerificationError as e:
+            raise Unreachable(f"{self.url} shows a certificate that is not trusted here ({e.verify_message})") from e
+        except ssl.SSLError as e:
+            raise Unreachable(f"{self.url} does not speak TLS as it should ({e.reason or e}); is it http://?") from e
         except TimeoutError as e:
             raise Unreachable(f"{self.url} did not answer within {timeout:g} s") from e
         except (http.client.HTTPException, ConnectionResetError, BrokenPipeError) as e:
@@ -120,6 +138,15 @@ class Gateway:
             raise Unreachable(f"nothing answers at {self.url} ({reason}); is the mesh up? (weft up)") from e
         finally:
             connection.close()
+
+
+class _MeshConnection(http.client.HTTPSConnection):
+    """To a gateway that must show the mesh's certificate for gateways, wherever it is reached."""
+
+    def connect(self) -> None:
+        http.client.HTTPConnection.connect(self)
+        context: ssl.SSLContext = getattr(self, "_context")  # noqa: B009 - the base class's, which ships no types
+        self.sock = context.wrap_socket(self.sock, server_hostname=certificates.server_name(certificates.GATEWAY))
 
 
 def _parts(url: str) -> SplitResult:

@@ -50,3 +50,24 @@ ReasonOption = Annotated[str, typer.Option("--reason", help="Why; it stands in t
 DevicesOption = Annotated[str | None, typer.Option(help="Accelerators to use: all, none, 0, amd:1, !GPU-UUID…")]
 VramBudgetOption = Annotated[str | None, typer.Option(help="How much of each accelerator: 80%, 0.8, 12GB, 12GiB.")]
 SimulateGpusOption = Annotated[str | None, typer.Option(metavar="SPEC", help="For development, like 2x80GB:nvidia.")]
+PortOption = Annotated[int | None, typer.Option(min=1, max=65535, help="The gateway's port (default 8080).")]
+WorkersOption = Annotated[
+    int | None, typer.Option(min=1, max=64, help="Workers that share this machine (default: as last time, or 1).")
+]
+ListenOption = Annotated[
+    str | None,
+    typer.Option(
+        "--listen",
+        "--host",
+        metavar="ADDRESS",
+        help="Where others reach it, over TLS; 0.0.0.0: everywhere (default: as last time, or loopback).",
+    ),
+]
+NatsPortOption = Annotated[
+    int | None,
+    typer.Option(min=1, max=65535, help="Where workers reach the log (default: as last time, or a free one)."),
+]
+TlsCertOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="What browsers are shown (default: the mesh's own certificate).")
+]
+TlsKeyOption = Annotated[Path | None, typer.Option(metavar="FILE", help="The key of --tls-cert.")]

@@ -7,6 +7,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from weft_contracts import certificates
+
 from weft_cli.client import Gateway
 from weft_cli.embedded import run_file
 from weft_cli.embedded.state import State, default_folder
@@ -27,6 +29,8 @@ def gateway(folder: Path | None, url: str | None, *, timeout_s: float = 60.0) ->
     if url is None:
         if record is not None and record.alive():
             url = record.url
+            if url.startswith("https://"):
+                authority = state(folder).trust / certificates.AUTHORITY
         elif folder is None:
             url = DEFAULT_URL
         else:
@@ -34,7 +38,15 @@ def gateway(folder: Path | None, url: str | None, *, timeout_s: float = 60.0) ->
                 f"no mesh runs on {folder}: start one (weft up --state {folder}), or name a gateway: --url URL",
                 Exit.NOT_RUNNING,
             )
-    return Gateway(url, key=key_for(folder, url), timeout_s=timeout_s)
+    authority = _authority(folder, url, record)
+    return Gateway(url, key=key_for(folder, url), timeout_s=timeout_s, authority=authority)
+
+
+def _authority(folder: Path | None, url: str, record: run_file.RunFile | None) -> Path | None:
+    """The file of the authority by which the state's own mesh is known over TLS; None for any other gateway."""
+    if record is None or not record.alive() or Gateway(url).url != record.url or not url.startswith("https://"):
+        return None
+    return state(folder).trust / certificates.AUTHORITY
 
 
 def key_for(folder: Path | None, url: str | None) -> str | None:

@@ -3,6 +3,8 @@
 import grpc.aio
 from weft_contracts.gen import session_pb2 as pb
 
+from weft_dataplane.tls import in_words
+
 
 class SessionError(Exception):
     """Any failure of a session; the text is one sentence."""
@@ -39,5 +41,5 @@ class QuestionFailed(SessionError):
 def sentence_of(error: BaseException) -> str:
     """What a broken call says, in one line."""
     if isinstance(error, grpc.aio.AioRpcError):
-        return f"{error.code().name.lower()}: {error.details() or 'no details'}"
+        return f"{error.code().name.lower()}: {in_words(error.details() or 'no details')}"
     return str(error) or type(error).__name__

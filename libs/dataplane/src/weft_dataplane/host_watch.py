@@ -9,7 +9,8 @@ from weft_contracts.gen import session_pb2 as pb
 from weft_contracts.gen import session_pb2_grpc as pb_grpc
 
 from weft_dataplane.client_errors import SessionLost
-from weft_dataplane.limits import SILENCE_S, channel_options
+from weft_dataplane.limits import SILENCE_S, Names, channel_options
+from weft_dataplane.tls import in_words
 
 
 async def watch_host(
@@ -19,6 +20,7 @@ async def watch_host(
     retire: bool = False,
     silence_s: float = SILENCE_S,
     credentials: grpc.ChannelCredentials | None = None,
+    names: Names | None = None,
 ) -> AsyncGenerator[pb.HostStatus, None]:
     """Statuses of the host at `target`: at once, at each change, once a second.
 
@@ -29,7 +31,7 @@ async def watch_host(
     if credentials is None:
         channel = grpc.aio.insecure_channel(target, options=options)
     else:
-        channel = grpc.aio.secure_channel(target, credentials, options=options)
+        channel = grpc.aio.secure_channel(target, credentials, options=[*options, *(names or [])])
     async with channel:
         call = pb_grpc.EngineStub(channel).Watch(pb.WatchRequest(incarnation=incarnation, retire=retire))
         try:
@@ -42,6 +44,6 @@ async def watch_host(
         except TimeoutError:
             raise SessionLost(f"the host at {target} was silent for {silence_s:g} s") from None
         except grpc.aio.AioRpcError as error:
-            raise SessionLost(f"the host at {target} is gone: {error.details()}") from None
+            raise SessionLost(f"the host at {target} is gone: {in_words(error.details() or '')}") from None
         finally:
             call.cancel()

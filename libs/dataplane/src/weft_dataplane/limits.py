@@ -21,6 +21,8 @@ SILENCE_S: Final = 5.0
 HANDSHAKE_S: Final = 5.0
 
 Options = list[tuple[str, int]]
+Names = list[tuple[str, str]]
+"""Further options, such as `tls.names_node`."""
 
 
 def channel_options() -> Options:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import Any, Final
 
 import grpc
 import grpc.aio
@@ -15,6 +15,7 @@ from weft_dataplane.engine_session import EngineSession, load_frame
 from weft_dataplane.handshake import common_version, refuse
 from weft_dataplane.host_life import HostLife
 from weft_dataplane.limits import HANDSHAKE_S, IDLE_FRAME_S, server_options
+from weft_dataplane.tls import Admission
 from weft_dataplane.values import ValueRefused, ValueStore, chunks_of
 
 BEAT_S: Final = 0.25
@@ -30,8 +31,10 @@ SessionContext = grpc.aio.ServicerContext[pb.ClientFrame, pb.EngineFrame]
 class EngineServicer(pb_grpc.EngineServicer):
     """Serves one replica. Before an engine is attached and `life` is ready, sessions are refused by name."""
 
-    def __init__(self, life: HostLife, values: ValueStore | None = None) -> None:
+    def __init__(self, life: HostLife, values: ValueStore | None = None, admission: Admission | None = None) -> None:
+        """`admission`: who may call, by certificate; None: whoever reaches the port."""
         self.life = life
+        self._admission = admission
         self._values = values or ValueStore()
         self._engine: Engine | None = None
         self._sessions: dict[EngineSession, asyncio.Task[None]] = {}
@@ -65,7 +68,8 @@ class EngineServicer(pb_grpc.EngineServicer):
     async def Session(  # type: ignore[override]
         self, request_iterator: AsyncIterator[pb.ClientFrame], context: SessionContext
     ) -> None:
-        """One gateway's session, from its Hello until either end is gone."""
+        """One gateway's session, from its Hello until either end is gone. PERMISSION_DENIED for who is none."""
+        await self._admit(context)
         frames = aiter(request_iterator)
         hello = await self._hello(frames)
         if isinstance(hello, pb.Refusal):
@@ -109,6 +113,7 @@ class EngineServicer(pb_grpc.EngineServicer):
         context: grpc.aio.ServicerContext[pb.Chunk, pb.Handle],
     ) -> pb.Handle:
         """Takes one large value. RESOURCE_EXHAUSTED with a sentence when it is too large, late or too many."""
+        await self._admit(context)
         try:
             async with asyncio.timeout(MAX_PUT_S):
                 return await self._values.receive(request_iterator)
@@ -123,6 +128,7 @@ class EngineServicer(pb_grpc.EngineServicer):
         self, request: pb.Handle, context: grpc.aio.ServicerContext[pb.Handle, pb.Chunk]
     ) -> AsyncIterator[pb.Chunk]:
         """Hands out a value, once. NOT_FOUND with a sentence when it is gone."""
+        await self._admit(context)
         try:
             data = self._values.take(request.handle)
         except ValueRefused as refused:
@@ -135,6 +141,8 @@ class EngineServicer(pb_grpc.EngineServicer):
         self, request: pb.WatchRequest, context: grpc.aio.ServicerContext[pb.WatchRequest, pb.HostStatus]
     ) -> AsyncIterator[pb.HostStatus]:
         """The agent's view: at once, at each change, and once a second. FAILED_PRECONDITION for another's."""
+        if self._admission is not None and (fault := self._admission.watch(context)) is not None:
+            await self._turn_away(fault, context)
         life = self.life
         if request.incarnation != life.identity.incarnation:
             await context.abort(
@@ -169,6 +177,15 @@ class EngineServicer(pb_grpc.EngineServicer):
             reason=life.reason,
             permanent=life.permanent,
         )
+
+    async def _admit(self, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        """Raises what `abort` raises for a caller whose certificate names no gateway."""
+        if self._admission is not None and (fault := self._admission.session(context)) is not None:
+            await self._turn_away(fault, context)
+
+    async def _turn_away(self, fault: str, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        log.warning("caller turned away", extra={"peer": context.peer(), "why": fault})
+        await context.abort(grpc.StatusCode.PERMISSION_DENIED, fault)
 
     async def _hello(self, frames: AsyncIterator[pb.ClientFrame]) -> pb.Hello | pb.Refusal:
         try:

@@ -24,6 +24,7 @@ from weft_dataplane.limits import (
     NEWEST_VERSION,
     OLDEST_VERSION,
     SILENCE_S,
+    Names,
     channel_options,
 )
 from weft_dataplane.outbox import Outbox
@@ -96,11 +97,13 @@ class SessionClient:
         hello: pb.Hello,
         *,
         credentials: grpc.ChannelCredentials | None = None,
+        names: Names | None = None,
         timeout: float = 5.0,
         silence_s: float = SILENCE_S,
     ) -> Self:
         """Open a session with the replica at `target` ("host:port") within `timeout` seconds.
 
+        With `credentials` over TLS; `names` then says whose certificate is demanded (`tls.names_node`).
         Raises SessionRefused with the replica's reason, SessionLost when it can't be reached in time. A replica
         that is silent for `silence_s` seconds later on is given up.
         """
@@ -108,7 +111,7 @@ class SessionClient:
         if credentials is None:
             channel = grpc.aio.insecure_channel(target, options=options)
         else:
-            channel = grpc.aio.secure_channel(target, credentials, options=options)
+            channel = grpc.aio.secure_channel(target, credentials, options=[*options, *(names or [])])
         try:
             async with asyncio.timeout(timeout):
                 call: Call = pb_grpc.EngineStub(channel).Session()

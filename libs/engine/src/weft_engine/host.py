@@ -4,10 +4,13 @@ import asyncio
 import logging
 import os
 import time
+from pathlib import Path
 from typing import Final
 
 from weft_contracts.gen import session_pb2 as pb
+from weft_contracts.ids import NodeId
 from weft_dataplane import Engine, EngineServicer, HostLife, Identity, LoadFailed, make_server
+from weft_dataplane.tls import Admission, Certificates
 
 from weft_engine.adapters import load_engine
 from weft_engine.announce import Announcer
@@ -40,9 +43,12 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
     endings.on_silence(life, launch.without_agent_s)
     endings.on_retire(life, launch.retire_within_s)
     announcer.say("starting")
-    servicer = EngineServicer(life)
+    certificates = Certificates(Path(launch.tls_folder)) if launch.tls_folder is not None else None
+    admission = Admission(NodeId(launch.node)) if certificates is not None else None
+    servicer = EngineServicer(life, admission=admission)
     try:
-        server, port = make_server(servicer, launch.host, launch.port)
+        credentials = certificates.server() if certificates is not None else None
+        server, port = make_server(servicer, launch.host, launch.port, credentials)
         await server.start()
     except OSError as error:
         announcer.failed(str(error), permanent=False)

@@ -37,6 +37,8 @@ class Launch(BaseModel):
     host: str = "127.0.0.1"
     port: int = Field(default=0, ge=0, le=65535)
     """0: any free one; the ready line tells which"""
+    tls_folder: str | None = None
+    """where the node's certificate lies; none: plain connections"""
     correlation_id: str = ""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     without_agent_s: float = Field(default=60.0, gt=0)

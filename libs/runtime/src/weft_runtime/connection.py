@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Callable
 from pathlib import Path
+from ssl import SSLError
 from typing import Any
 
 import nats
@@ -31,7 +32,7 @@ def lasting(
     said: set[str] = set()
 
     async def on_error(error: Exception) -> None:
-        text = str(error) or repr(error)
+        text = _told(error)
         if "permissions violation" in text.lower():
             _log.error("permission denied", error=text)
             if health is not None:
@@ -67,6 +68,14 @@ def lasting(
     }
 
 
+def _told(error: Exception) -> str:
+    if isinstance(error, SSLError):
+        from weft_runtime.tls import why
+
+        return f"no TLS connection to NATS: {why(error)}"
+    return str(error) or repr(error)
+
+
 def read_credentials(path: Path) -> tuple[str, bytes]:
     """The token and the seed of a credentials file. Raises BadSetting for a file that is none."""
     try:
@@ -99,9 +108,13 @@ async def connect(
     inbox: str,
     name: str,
     on_closed: Callable[[], None] | None = None,
+    tls: Options | None = None,
 ) -> Client:
-    """Connect with a token, however long NATS is away; bound the wait. The client then reconnects for ever."""
+    """Connect with a token, however long NATS is away; bound the wait. The client then reconnects for ever.
+
+    `tls`: what `tls.nats_options` gives; None: a plain connection.
+    """
     client: Client | None = None
-    options = lasting(lambda: client, on_closed=on_closed) | signed(jwt, seed)
+    options = lasting(lambda: client, on_closed=on_closed) | signed(jwt, seed) | (tls or {})
     client = await nats.connect(url.split(","), name=name, inbox_prefix=inbox.encode(), **options)
     return client

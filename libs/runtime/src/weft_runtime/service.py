@@ -26,6 +26,7 @@ from weft_runtime.health import Health
 from weft_runtime.leadership import Leadership
 from weft_runtime.lifeline import lifeline_closed
 from weft_runtime.logs import get_logger
+from weft_runtime.secured import broker_security
 from weft_runtime.settings import BAD_SETTINGS, BadSetting, ServiceSettings
 
 _log: Any = get_logger("weft.service")
@@ -225,6 +226,7 @@ def make_broker(
         options |= signed(*read_credentials(settings.nats_credentials))
     broker = NatsBroker(
         settings.nats_url.split(","),
+        security=broker_security(settings),
         name=name,
         inbox_prefix=permissions.service(name).inbox,
         graceful_timeout=2.0,

@@ -30,6 +30,8 @@ class ServiceSettings(BaseSettings):
     """One server or several, separated by commas."""
     nats_credentials: Path | None = None
     """Credentials file (token and seed); none: a server without accounts."""
+    tls_folder: Path | None = None
+    """Folder with `authority.pem`, `certificate.pem` and `key.pem`: the service speaks TLS. None: plain."""
     http_host: str = "127.0.0.1"
     http_port: Annotated[int, Field(ge=0, le=65535)] = 0
     """Health, readiness and metrics; 0: any free port."""

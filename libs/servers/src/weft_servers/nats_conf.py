@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from weft_contracts.certificates import CERTIFICATE, KEY
+
 from weft_servers.claims import BadToken, read
-from weft_servers.port import LOOPBACK
+from weft_servers.port import LOOPBACK, bracketed
 
 DEFAULT_MAX_PAYLOAD_BYTES = 1 << 20
 
@@ -31,8 +33,26 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
+class Listen:
+    """Where clients reach a server, and as what it shows itself there. Monitoring stays on loopback."""
+
+    host: str = LOOPBACK
+    tls: Path | None = None
+    """Folder with `certificate.pem` and `key.pem`: clients must speak TLS; none: plain."""
+
+    @property
+    def here(self) -> str:
+        """The address by which this machine itself reaches it."""
+        return {"0.0.0.0": LOOPBACK, "::": "::1"}.get(self.host, self.host)
+
+    def url(self, port: int) -> str:
+        """Where this machine's clients connect."""
+        return f"{'tls' if self.tls is not None else 'nats'}://{bracketed(self.here)}:{port}"
+
+
+@dataclass(frozen=True, slots=True)
 class NatsConf:
-    """All that a server is told. Everything listens on loopback.
+    """All that a server is told. Monitoring and routes listen on loopback.
 
     `folder` is the server's own: JetStream's store, the accounts' tokens and the log lie in it.
     """
@@ -44,6 +64,7 @@ class NatsConf:
     operator: OperatorMode | None = None
     cluster: Cluster | None = None
     max_payload_bytes: int = DEFAULT_MAX_PAYLOAD_BYTES
+    listen: Listen = field(default=Listen())
     store: Path = field(init=False)
     accounts: Path = field(init=False)
     log: Path = field(init=False)
@@ -57,7 +78,7 @@ class NatsConf:
         """Return the text of the configuration file. It holds no secret."""
         conf: dict[str, Any] = {
             "server_name": self.name,
-            "listen": f"{LOOPBACK}:{self.port}",
+            "listen": f"{bracketed(self.listen.host)}:{self.port}",
             "http": f"{LOOPBACK}:{self.monitor_port}",
             "max_payload": self.max_payload_bytes,
             "log_file": str(self.log),
@@ -77,6 +98,19 @@ class NatsConf:
                 "system_account": self.operator.system_account,
                 "resolver": {"type": "full", "dir": str(self.accounts), "allow_delete": True},
                 "resolver_preload": self._preload(self.operator.account_tokens),
+            }
+        if self.listen.tls is not None:
+            conf |= {
+                "allow_non_tls": False,
+                "tls": {
+                    "cert_file": str(self.listen.tls / CERTIFICATE),
+                    "key_file": str(self.listen.tls / KEY),
+                    "min_version": "1.2",
+                    # Our clients begin with the handshake, so that nobody between can talk them out of it. Others
+                    # hear after a moment that TLS is needed here.
+                    "handshake_first": "auto",
+                    "timeout": 5,
+                },
             }
         if self.cluster is not None:
             conf["cluster"] = {

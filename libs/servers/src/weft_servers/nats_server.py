@@ -14,7 +14,7 @@ from typing import Any, Self, cast
 
 from weft_servers import guarded, port, state_lock
 from weft_servers.guarded import CannotStart, Guarded
-from weft_servers.nats_conf import DEFAULT_MAX_PAYLOAD_BYTES, Cluster, NatsConf, OperatorMode
+from weft_servers.nats_conf import DEFAULT_MAX_PAYLOAD_BYTES, Cluster, Listen, NatsConf, OperatorMode
 
 _PORT_TRIES = 3
 _PROBE_TIMEOUT_S = 2.0
@@ -38,8 +38,8 @@ class NatsServer:
 
     @property
     def url(self) -> str:
-        """Where clients connect."""
-        return f"nats://{port.LOOPBACK}:{self.conf.port}"
+        """Where clients on this machine connect."""
+        return self.conf.listen.url(self.conf.port)
 
     @property
     def monitor_url(self) -> str:
@@ -104,6 +104,7 @@ def start(
     client_port: int | None = None,
     monitor_port: int | None = None,
     max_payload_bytes: int = DEFAULT_MAX_PAYLOAD_BYTES,
+    listen: Listen | None = None,
     ready_timeout_s: float = 30.0,
     grace_s: float = 10.0,
     lock_wait_s: float = 15.0,
@@ -115,6 +116,7 @@ def start(
         operator: accounts by token, as `Trust.operator_mode` gives them; None: one account, no credentials.
         client_port: where clients connect; None or 0: a free one is chosen. `monitor_port` likewise.
         max_payload_bytes: the largest message.
+        listen: where clients reach it, and with which certificate; None: on loopback, plain.
         ready_timeout_s: bound of the wait for readiness; a log of millions of messages takes seconds to load.
         grace_s: seconds from SIGTERM to SIGKILL when it is stopped.
         lock_wait_s: how long to wait for a server whose launcher was killed to let go of the folder.
@@ -134,6 +136,7 @@ def start(
             monitor_port or next(free),
             operator=operator,
             max_payload_bytes=max_payload_bytes,
+            listen=listen or Listen(),
         )
         # Somebody may take a port between its choice and the server's start; then others are chosen.
         again = chosen and attempt < _PORT_TRIES
@@ -196,7 +199,8 @@ def launch(
     """Start a server and return at once; `wait_ready` is the caller's. Raises as `start`."""
     program = binary or find_binary()
     with state_lock.acquire(conf.folder / "lock", "a NATS server", wait_s=lock_wait_s) as lock:
-        for each in (conf.port, conf.monitor_port, *([conf.cluster.port] if conf.cluster else [])):
+        port.check_free(conf.port, conf.listen.host)
+        for each in (conf.monitor_port, *([conf.cluster.port] if conf.cluster else [])):
             port.check_free(each)
         for each in (conf.store, conf.accounts):
             each.mkdir(mode=0o700, exist_ok=True)

@@ -18,10 +18,8 @@ _TRIES = 400
 class PortInUse(OSError):
     """A pinned port is taken by someone else. `port` is its number."""
 
-    def __init__(self, port: int, reason: str) -> None:
-        super().__init__(
-            f"port {port} on {LOOPBACK} is not free ({reason}); stop what listens there, or choose another"
-        )
+    def __init__(self, port: int, reason: str, host: str = LOOPBACK) -> None:
+        super().__init__(f"port {port} on {host} is not free ({reason}); stop what listens there, or choose another")
         self.port = port
 
 
@@ -49,16 +47,21 @@ def choose(count: int = 1) -> list[int]:
     raise NoFreePort(f"found only {len(ports)} of {count} free ports between {_FIRST} and {_LAST} on {LOOPBACK}")
 
 
-def check_free(port: int) -> None:
+def bracketed(host: str) -> str:
+    """A host as it stands before a port: an IPv6 address in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
+def check_free(port: int, host: str = LOOPBACK) -> None:
     """Return if a server could listen on the port now.
 
     Raises:
         PortInUse: it could not; the message names the port and the reason.
     """
     try:
-        _bound(port).close()
+        _bound(port, host).close()
     except OSError as e:
-        raise PortInUse(port, e.strerror or str(e)) from e
+        raise PortInUse(port, e.strerror or str(e), host) from e
 
 
 def pinned(file: Path, *names: str) -> dict[str, int]:
@@ -86,12 +89,12 @@ def _unlike(taken: set[int], count: int) -> list[int]:
     return [port for port in choose(count + len(taken)) if port not in taken][:count]
 
 
-def _bound(port: int) -> socket.socket:
-    s = socket.socket()
+def _bound(port: int, host: str = LOOPBACK) -> socket.socket:
+    s = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         # As the servers do: what lingers from closed connections is no obstacle, a listener is.
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        s.bind((LOOPBACK, port))
+        s.bind((host, port))
         # Two bound sockets may share a port with SO_REUSEADDR as long as neither listens.
         s.listen(1)
     except BaseException:

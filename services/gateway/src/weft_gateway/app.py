@@ -43,6 +43,7 @@ from weft_gateway.inbound.page.routes import Page
 from weft_gateway.outbound.changes import Changes
 from weft_gateway.outbound.first_key import FirstKey
 from weft_gateway.outbound.names import Names
+from weft_gateway.outbound.secured import Secured, secured
 from weft_gateway.outbound.sessions import Sessions
 from weft_gateway.projections.memory import Memory
 from weft_gateway.projections.people import People
@@ -57,6 +58,7 @@ async def start(runtime: Runtime) -> None:
     """Start every part as root tasks of the runtime."""
     settings = cast(GatewaySettings, runtime.settings)
     settings.check()
+    tls = secured(settings)
     listener = _listen(settings.http_host, settings.http_port)
     client = runtime.client
 
@@ -67,7 +69,11 @@ async def start(runtime: Runtime) -> None:
     door = Door(settings.policy, memory.keys, projection.caught_up.is_set)
     metrics = Metrics()
     sessions = Sessions(
-        runtime.instance, directory.targets, lambda: directory.version, lambda _: directory.changed.fire()
+        runtime.instance,
+        directory.targets,
+        lambda: directory.version,
+        lambda _: directory.changed.fire(),
+        tls.sessions,
     )
     desk = Desk(directory, sessions, _limits(settings), metrics, runtime.instance, request_log=settings.request_log)
     embeddings = EmbeddingDesk(desk, metrics, runtime.instance, request_log=settings.request_log)
@@ -79,7 +85,7 @@ async def start(runtime: Runtime) -> None:
         return await get_credential(client, node)
 
     events = Events(runtime.log, projection, directory.name_of_node)
-    logs = ReplicaLogs(directory)
+    logs = ReplicaLogs(directory, tls.node)
     failures = Failures()
     routers = [
         Page().router,
@@ -88,10 +94,10 @@ async def start(runtime: Runtime) -> None:
         Nodes(directory, asking, people.lists).router,
         NodeLabels(directory, asking).router,
         NodeCaps(directory, asking).router,
-        RegistrationTokens(tokens, asking).router,
+        RegistrationTokens(tokens, asking, tls.authority).router,
         APIKeys(memory.keys, asking, Names(runtime)).router,
         Brake(asking).router,
-        Joining(directory, tokens, asking, credential, failures).router,
+        Joining(directory, tokens, asking, credential, failures, certified=tls.authority is not None).router,
         Leaving(directory, asking, failures).router,
         Models(directory, asking, people.lists).router,
         Replicas(people.lists).router,
@@ -123,7 +129,7 @@ async def start(runtime: Runtime) -> None:
         max_body=settings.max_body_bytes,
         slow_client_bytes=settings.slow_client_bytes,
     )
-    server = _server(*_traced(app, hot), settings)
+    server = _server(*_traced(app, hot), settings, tls)
     metrics.watch("weft_gateway_running_requests", "Inference requests that run now", lambda: len(desk.running))
     metrics.watch("weft_gateway_waiting_requests", "Requests that wait for a busy model", lambda: desk.queue.total)
     metrics.watch("weft_gateway_loading_requests", "Requests for a model that loads", lambda: desk.loading.total)
@@ -154,6 +160,7 @@ async def start(runtime: Runtime) -> None:
     runtime.spawn("http", server.serve(sockets=[listener]))
     runtime.spawn("desk", desk.watch())
     runtime.spawn("sessions", sessions.sweep())
+    runtime.spawn("removed nodes", sessions.shut_out(directory.is_removed))
     runtime.spawn("log watch", watch_log())
     runtime.spawn("tables", people.run())
     host, port = listener.getsockname()[:2]
@@ -194,19 +201,23 @@ def _traced(app: ASGIApp, hot: Handler) -> tuple[ASGIApp, Handler]:
     return TracedApplication(app), TracedRoutes(hot)
 
 
-def _server(app: ASGIApp, hot: Handler, settings: GatewaySettings) -> web.QuietServer:
-    return web.QuietServer(
-        uvicorn.Config(
-            app,
-            http=front_door(hot),
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,  # who asks is who is at the socket
-            timeout_keep_alive=_KEEP_ALIVE_S,
-            timeout_graceful_shutdown=int(settings.finish_wait_s) + 1,
-            backlog=2048,
-        )
+def _server(app: ASGIApp, hot: Handler, settings: GatewaySettings, tls: Secured) -> web.QuietServer:
+    config = uvicorn.Config(
+        app,
+        http=front_door(hot),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # who asks is who is at the socket
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=int(settings.finish_wait_s) + 1,
+        backlog=2048,
     )
+    folder = tls.folder
+    if folder is None:
+        return web.QuietServer(config)
+    from weft_runtime.secure_server import SecureServer
+
+    return SecureServer(config, lambda: folder.people(settings.http_certificate, settings.http_key))

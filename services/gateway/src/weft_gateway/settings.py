@@ -1,5 +1,6 @@
 """The gateway's settings, from `WEFT_…`."""
 
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -14,6 +15,9 @@ class GatewaySettings(ServiceSettings):
 
     http_port: Annotated[int, Field(ge=0, le=65535)] = 8080
     """The front door: API, health, metrics. 0: any free port."""
+    http_certificate: Path | None = None
+    http_key: Path | None = None
+    """What people's browsers and clients are shown instead of the mesh's own certificate; both or none."""
     postgres_url: str | None = None
     """Where the tables for people are (libpq's form); none: lists answer 503."""
     require_keys: bool = False
@@ -47,6 +51,12 @@ class GatewaySettings(ServiceSettings):
 
     def check(self) -> None:
         """Raises BadSetting for what can't be meant."""
+        if (self.http_certificate is None) != (self.http_key is None):
+            raise BadSetting("WEFT_HTTP_CERTIFICATE and WEFT_HTTP_KEY belong together: set both or none")
+        if self.http_certificate is not None and self.tls_folder is None:
+            raise BadSetting(
+                "WEFT_HTTP_CERTIFICATE needs WEFT_TLS_FOLDER: workers are shown the mesh's own certificate"
+            )
         if self.require_keys and self.allow_anonymous:
             raise BadSetting("WEFT_REQUIRE_KEYS and WEFT_ALLOW_ANONYMOUS contradict each other: set one of them")
         if self.first_key is not None:

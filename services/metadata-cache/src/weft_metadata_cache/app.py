@@ -6,6 +6,7 @@ from functools import partial
 from weft_contracts.commit import Recorded
 from weft_eventlog import blobs
 from weft_placement.fleet import digest_of
+from weft_runtime.secured import tls_folder
 from weft_runtime.service import Runtime
 
 from weft_metadata_cache.domain.wanted import Limits, State
@@ -28,12 +29,13 @@ async def start(runtime: Runtime) -> None:
     code = ("weft_placement", "weft_metadata_cache.domain", "weft_metadata_cache.app")
     projection = runtime.projection("metadata-cache", fold, state, code=code, taken_up=state.taken_up)
     leadership = await runtime.leadership()
+    folder = tls_folder(settings)
     collector = Collector(
         runtime.log,
         projection,
         state,
         Store(partial(blobs.get, runtime.client), partial(blobs.put, runtime.client)),
-        Fetcher(timeout=settings.metadata_timeout),
+        Fetcher(timeout=settings.metadata_timeout, context=folder.client if folder is not None else None),
         leads=lambda: leadership.held,
         limits=Limits(settings.metadata_most_bytes, settings.metadata_tries, settings.metadata_pause),
         health=runtime.health,

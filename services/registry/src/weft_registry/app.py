@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weft_contracts.commit import Decision, Recorded
 from weft_contracts.ids import TokenId
@@ -21,6 +21,9 @@ from weft_registry.inbound.leases import LeaseListener
 from weft_registry.outbound.credentials import Issuer
 from weft_registry.outbound.topology import keep_topology
 from weft_registry.settings import RegistrySettings
+
+if TYPE_CHECKING:
+    from weft_servers.authority import Authority
 
 _log: Any = get_logger("weft.registry")
 
@@ -63,6 +66,7 @@ async def start(runtime: Runtime) -> None:
         authority,
         url=settings.worker_nats_url or settings.nats_url,
         lasts=settings.credential_hours * 3600,
+        authority=_certificates(settings),
     )
     runtime.spawn("credentials", issuer.run())
 
@@ -70,6 +74,17 @@ async def start(runtime: Runtime) -> None:
 def _trust(folder: Path) -> trust.Trust:
     try:
         return trust.load(folder)
+    except (trust.NoTrust, trust.ExposedTrust) as error:
+        raise BadSetting(f"WEFT_TRUST: {error}") from None
+
+
+def _certificates(settings: RegistrySettings) -> "Authority | None":
+    if settings.trust is None or settings.tls_folder is None:
+        return None
+    from weft_servers import authority
+
+    try:
+        return authority.load(settings.trust)
     except (trust.NoTrust, trust.ExposedTrust) as error:
         raise BadSetting(f"WEFT_TRUST: {error}") from None
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from starlette.applications import Starlette
 from weft_contracts.subjects import worker_filters
 from weft_runtime import logs, traces, web
 from weft_runtime.health import Health
@@ -27,6 +28,7 @@ from weft_worker_agent.inbound.wake import Wake
 from weft_worker_agent.outbound import machine
 from weft_worker_agent.outbound.accelerators.nvidia import Nvml
 from weft_worker_agent.outbound.accelerators.search import search
+from weft_worker_agent.outbound.certificate import NodeCertificate, NoKey, secured
 from weft_worker_agent.outbound.credential import Credential
 from weft_worker_agent.outbound.gateway import Gateway
 from weft_worker_agent.outbound.hosts import Hosts
@@ -35,6 +37,7 @@ from weft_worker_agent.outbound.joining import CannotJoin, Joining
 from weft_worker_agent.outbound.keeper.agent_life import BAD_CONFIGURATION
 from weft_worker_agent.outbound.keeper_client import KeeperClient, KeeperGone
 from weft_worker_agent.outbound.lease import LeaseThread
+from weft_worker_agent.outbound.pinned import MeshTrust
 from weft_worker_agent.projections.own_log import OwnLog
 from weft_worker_agent.settings import WorkerSettings
 
@@ -46,9 +49,17 @@ _log: Any = logs.get_logger("weft.worker_agent")
 class Agent:
     """One agent, from its start to its end."""
 
-    def __init__(self, settings: WorkerSettings, keeper_socket: Path, identity: Identity) -> None:
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        keeper_socket: Path,
+        identity: Identity,
+        certificate: NodeCertificate | None = None,
+    ) -> None:
+        """`certificate`: where the mesh speaks TLS; None: it speaks plainly."""
         self._settings = settings
         self._identity = identity
+        self._certificate = certificate
         self._holder = f"worker-{secrets.token_hex(4)}"
         self._keeper = KeeperClient(keeper_socket)
         self._own = OwnLog()
@@ -59,6 +70,7 @@ class Agent:
             python=settings.engine_python,
             address=settings.http_host,
             wake=lambda: self._changed(),
+            tls_folder=certificate.folder if certificate is not None else None,
         )
         self._bounds = settings.load_bounds
         self._steering = Steering(self._own, self._hosts, time.monotonic, self._bounds)
@@ -74,7 +86,8 @@ class Agent:
             self._pressure = PressureWatch(identity.node, self._own, self._hosts, self._nvml, lambda: self._changed())
         self._lease: LeaseThread | None = None
         self._sessions: Sessions | None = None
-        self._gateway = Gateway(settings.gateway_url, identity)
+        trust = MeshTrust(certificate, settings.token[1]) if certificate is not None else None
+        self._gateway = Gateway(settings.gateway_url, identity, trust=trust)
         self._leaving = Leaving(self._gateway, self._own)
         self._stop = asyncio.Event()
         self._host_changed = Wake()
@@ -92,7 +105,7 @@ class Agent:
             LogTails(self._settings.state / "logs").route,
             web.asyncapi_route("worker", lambda: heard),
         ]
-        server = web.server(web.app(self._health, routes), self._settings.http_host, 0)
+        server = self._server(web.app(self._health, routes))
         self._sessions = self._new_sessions(listener.getsockname()[1])
         roots = {
             "files": server.serve(sockets=[listener]),
@@ -124,6 +137,19 @@ class Agent:
             await self._hosts.close()
             self._keeper.close()
 
+    def _server(self, app: Starlette) -> web.QuietServer:
+        """The node's own HTTP server, behind TLS where the mesh speaks it."""
+        plain = web.server(app, self._settings.http_host, 0)
+        if self._certificate is None:
+            return plain
+        from weft_runtime.secure_server import SecureServer
+        from weft_runtime.tls import TlsFolder
+
+        from weft_worker_agent.inbound.peers import Peers
+
+        plain.config.app = Peers(app)
+        return SecureServer(plain.config, TlsFolder(self._certificate.folder).server)
+
     def _new_sessions(self, http_port: int) -> Sessions:
         settings = self._settings
         body: dict[str, Any] = {
@@ -134,7 +160,9 @@ class Agent:
         }
         if settings.max_replicas_per_model is not None:
             body["caps"] = {"replicas_per_model": settings.max_replicas_per_model}
-        token = settings.join_token.get_secret_value() if settings.join_token is not None else None
+        token, _ = settings.token
+        if self._certificate is not None:
+            body["certificate_key"] = self._certificate.public_key()
         return Sessions(
             self._identity,
             Joining(self._gateway, settings.state, body, token),
@@ -217,18 +245,22 @@ def run_agent() -> int:
         if settings.keeper_socket is None:
             return _refuse("the agent is started by its keeper: run python -m weft_worker_agent")
         identity = load_or_make(settings.state)
+        certificate = secured(settings.state, settings.gateway_url, settings.token[1])
     except ValidationError as error:
         first = error.errors()[0]
         name = "WEFT_" + "_".join(str(part) for part in first["loc"]).upper()
         return _refuse(f"{name}: {first['msg']}")
-    except (BadIdentity, OSError) as error:
+    except (BadIdentity, NoKey, OSError) as error:
         return _refuse(str(error))
     logs.configure("worker-agent", identity.node, settings.log_level, settings.log_format)
     traces.configure("worker-agent", identity.node, settings.otlp_endpoint)
     try:
-        asyncio.run(Agent(settings, settings.keeper_socket, identity).run())
+        asyncio.run(Agent(settings, settings.keeper_socket, identity, certificate).run())
     except CannotJoin as refusal:
         return _refuse(str(refusal))
+    except NoKey as error:
+        _log.error("the agent can't run", why=str(error))
+        return 1
     except KeeperGone as error:
         _log.error("the keeper is gone", why=str(error))
         return 1

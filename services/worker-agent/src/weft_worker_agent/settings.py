@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from weft_contracts.budget import parse_budget
+from weft_contracts.certificates import split_token
 from weft_runtime.settings import HTTP_URL
 
 from weft_worker_agent.domain.device_choice import parse_choice
@@ -90,6 +91,11 @@ class WorkerSettings(BaseSettings):
     """Where traces go by OTLP over HTTP, the engines' too; none: nowhere."""
 
     @property
+    def token(self) -> tuple[str | None, str | None]:
+        """The registration token's secret, and the digest of the mesh's authority; None for what there is not."""
+        return split_token(self.join_token.get_secret_value()) if self.join_token is not None else (None, None)
+
+    @property
     def parts(self) -> int:
         """Into how many parts the machine is divided."""
         return int(self.share.partition("/")[2])
@@ -125,6 +131,13 @@ class WorkerSettings(BaseSettings):
     @classmethod
     def _simulated(cls, value: str) -> str:
         parse_simulated(value)
+        return value
+
+    @field_validator("join_token")
+    @classmethod
+    def _whole(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            split_token(value.get_secret_value())
         return value
 
     @field_validator("labels", mode="before")

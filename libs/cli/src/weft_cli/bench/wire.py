@@ -8,10 +8,12 @@ import json
 import ssl
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 import httptools
+from weft_contracts import certificates
 
 from weft_cli.bench.figures import Sample
 from weft_cli.failure import Exit, Failure
@@ -31,9 +33,11 @@ class Place:
     path: str
     """Of chat completions."""
     key: str | None = None
+    mesh: Path | None = None
+    """The file of the mesh's own authority, by which the server must be a gateway; None: as this machine trusts."""
 
     @staticmethod
-    def of(url: str, key: str | None = None) -> "Place":
+    def of(url: str, key: str | None = None, mesh: Path | None = None) -> "Place":
         """From a base URL: the server's, or that of its API, which ends in `/v1` or the like. Raises Failure."""
         parts = urlsplit(url if "//" in url else f"http://{url}")
         try:
@@ -44,7 +48,7 @@ class Place:
             raise Failure(f"--url {url} is no server's address; one looks like http://127.0.0.1:8080/v1", Exit.USAGE)
         tls = parts.scheme == "https"
         base = parts.path.rstrip("/") or "/v1"
-        return Place(parts.hostname, port or (443 if tls else 80), tls, f"{base}/chat/completions", key)
+        return Place(parts.hostname, port or (443 if tls else 80), tls, f"{base}/chat/completions", key, mesh)
 
     @property
     def authority(self) -> str:
@@ -138,8 +142,10 @@ class Wire(asyncio.Protocol):
 
     async def _connect(self) -> None:
         loop = asyncio.get_running_loop()
-        context = ssl.create_default_context() if self._place.tls else None
-        connecting = loop.create_connection(lambda: self, self._place.host, self._place.port, ssl=context)
+        place = self._place
+        context = ssl.create_default_context(cafile=place.mesh) if place.tls else None
+        name = certificates.server_name(certificates.GATEWAY) if place.tls and place.mesh is not None else None
+        connecting = loop.create_connection(lambda: self, place.host, place.port, ssl=context, server_hostname=name)
         await asyncio.wait_for(connecting, _CONNECT_S)
 
     def _reset(self) -> None:

@@ -39,11 +39,11 @@ def levels(text: str) -> tuple[int, ...]:
 
 def run(folder: Path | None, url: str | None, plan: Plan, *, as_json: bool) -> None:
     """Measure and print. Raises Failure if the model can't be asked, or answered nothing on some level."""
-    base, key = url, where.key_for(folder, url)
+    base, key, authority = url, where.key_for(folder, url), None
     if base is None:
         gateway = where.gateway(folder, None)
-        base, key = gateway.url, gateway.key
-    place = Place.of(base, key or os.environ.get("OPENAI_API_KEY"))
+        base, key, authority = gateway.url, gateway.key, gateway.authority
+    place = Place.of(base, key or os.environ.get("OPENAI_API_KEY"), authority)
     found: list[Figures] = []
     try:
         with asyncio.Runner() as runner:

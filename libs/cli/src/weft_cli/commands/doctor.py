@@ -60,15 +60,16 @@ def _mesh(folder: Path | None, url: str | None, pool: Executor) -> list[Finding]
     parts = urlsplit(gateway.url)
     own = parts.hostname in _LOOPBACK
     found = [ok("mesh", "gateway", f"answers at {gateway.url}"), *mesh.examine(status)]
-    if parts.scheme == "http" and parts.hostname:
-        said = asking.over_http(parts.hostname, parts.port or 80, "/healthz")
+    tls = parts.scheme == "https"
+    if parts.hostname:
+        said = asking.over_http(parts.hostname, parts.port or (443 if tls else 80), "/healthz", tls=tls)
         found += filter(None, [mesh.clock("the gateway", said.skew_s)])
         if not own and (why := own_state.unhealthy(said)) is not None:
             found.append(problem("mesh", "gateway", why, "look into its log"))
     nodes: list[Mapping[str, Any]] = [each for each in status.get("nodes", []) if each.get("state") == "healthy"]
 
     def one(node: Mapping[str, Any]) -> list[Finding]:
-        return _node(node, own_machine=own)
+        return _node(node, own_machine=own, tls=tls)
 
     for each in pool.map(one, nodes[:_NODES_ASKED]):
         found += each
@@ -77,13 +78,13 @@ def _mesh(folder: Path | None, url: str | None, pool: Executor) -> list[Finding]
     return found
 
 
-def _node(node: Mapping[str, Any], *, own_machine: bool) -> list[Finding]:
+def _node(node: Mapping[str, Any], *, own_machine: bool, tls: bool = False) -> list[Finding]:
     """Ask a healthy node's own server, where it can be reached from here: its problems and its clock."""
     name, addresses = str(node.get("name")), cast("dict[str, Any]", node.get("addresses") or {})
     host, port = str(addresses.get("host") or ""), addresses.get("http_port")
     if not host or not isinstance(port, int) or (host in _LOOPBACK and not own_machine):
         return []
-    said = asking.over_http(host, port, "/healthz")
+    said = asking.over_http(host, port, "/healthz", tls=tls)
     if said.status == 0:
         where_it_is = f"{host}:{port}"
         if own_machine and host in _LOOPBACK:

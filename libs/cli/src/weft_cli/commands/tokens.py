@@ -8,6 +8,7 @@ from typing import Any
 
 from weft_cli import where
 from weft_cli.client import segment
+from weft_cli.embedded import reach
 from weft_cli.failure import Exit, Failure
 from weft_cli.render import age, table
 
@@ -50,7 +51,7 @@ def create(
         print(json.dumps(made, indent=1))
         return
     print(f"token {made['token']}; its secret is shown this once:\n\n{made['secret']}\n")
-    print(f"on a new machine: weft worker --join {gateway.url} --token {made['secret']}")
+    print(f"on a new machine: weft worker --join {reach.elsewhere(gateway.url)} --token {made['secret']}")
 
 
 def revoke(folder: Path | None, url: str | None, token: str) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from weft_cli import where
@@ -11,9 +12,27 @@ from weft_cli.embedded.launcher import Options, command
 from weft_cli.failure import Exit, Failure
 
 
-def run(folder: Path | None, *, port: int | None, workers: int | None, detach: bool, deploy: bool, host: str) -> None:
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Where the mesh listens; None: as last time."""
+
+    listen: str | None = None
+    nats_port: int | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+def run(
+    folder: Path | None,
+    *,
+    port: int | None,
+    workers: int | None,
+    detach: bool,
+    deploy: bool,
+    reach: Reach,
+) -> None:
     """Bring a mesh up, in the background or as this process, which becomes the launcher."""
-    options = Options(where.state(folder), port, workers, deploy, host)
+    options = Options(where.state(folder), port, workers, deploy, *astuple(reach))
     if detach:
         detaching.run(options, print)
     else:

@@ -5,6 +5,7 @@ import os
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from weft_servers import state_lock
 from weft_servers.port import PortInUse, check_free
@@ -92,21 +93,23 @@ def ports(state: State) -> list[Finding]:
 def processes(state: State, record: RunFile, pool: Executor) -> list[Finding]:
     """Each process of a running mesh: as its launcher sees it, and as it says itself."""
 
+    url = urlsplit(record.url)
+
     def one(part: PartRow) -> Finding:
-        return process(state, part)
+        return process(state, part, url.hostname or "127.0.0.1", tls=url.scheme == "https")
 
     return list(pool.map(one, record.parts))
 
 
-def process(state: State, part: PartRow) -> Finding:
-    """One process."""
+def process(state: State, part: PartRow, gateway: str = "127.0.0.1", *, tls: bool = False) -> Finding:
+    """One process. `gateway`: the gateway's address; `tls`: whether it and the workers speak TLS."""
     look = f"weft logs {part.name}"
     if part.state == "held":
         return warning("process", part.name, "held: it is not started again", f"weft release {part.name}")
     if part.state != "ready":
         often = f", {part.restarts} restarts" if part.restarts else ""
         return problem("process", part.name, f"{part.state}{often}", look)
-    why = _asked(state, part)
+    why = _asked(state, part, gateway, tls=tls)
     if why is not None:
         return problem("process", part.name, why, look)
     if part.restarts >= RESTARTS_MANY:
@@ -114,7 +117,7 @@ def process(state: State, part: PartRow) -> Finding:
     return ok("process", part.name, "ready")
 
 
-def _asked(state: State, part: PartRow) -> str | None:
+def _asked(state: State, part: PartRow, gateway: str, *, tls: bool) -> str | None:
     """What a process says is wrong with it; None if nothing is."""
     if part.name == "nats":
         return asking.nats_greets(part.port) if part.port else None
@@ -122,13 +125,15 @@ def _asked(state: State, part: PartRow) -> str | None:
         return asking.postgres_answers(state.postgres)
     if part.port is None or not (part.name in SERVICES or part.name.startswith("worker-")):
         return None
-    ready = asking.over_http("127.0.0.1", part.port, "/readyz")
+    host = gateway if part.name == "gateway" else "127.0.0.1"
+    tls = tls and (part.name == "gateway" or part.name not in SERVICES)
+    ready = asking.over_http(host, part.port, "/readyz", tls=tls)
     if ready.status == 0:
         return f"it does not answer on port {part.port}: {ready.why}"
     if ready.status != 200:
         waiting = ", ".join(str(each) for each in ready.body.get("waiting_for") or ()) or f"status {ready.status}"
         return f"not ready: {waiting}"
-    return unhealthy(asking.over_http("127.0.0.1", part.port, "/healthz"))
+    return unhealthy(asking.over_http(host, part.port, "/healthz", tls=tls))
 
 
 def unhealthy(said: asking.Said) -> str | None:

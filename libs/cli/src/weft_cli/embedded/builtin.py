@@ -72,11 +72,12 @@ async def _settled(gateway: Gateway, voice: Voice, bound_s: float, fresh: str = 
         await asyncio.sleep(_LOOK_S)
 
 
-def curl(url: str, model: str, *, with_key: bool = False) -> str:
-    """A line to paste that asks the model a question."""
+def curl(url: str, model: str, *, with_key: bool = False, authority: Path | None = None) -> str:
+    """A line to paste that asks the model a question. `authority`: the file of the mesh's own, over TLS."""
     body: dict[str, Any] = {"model": model, "messages": [{"role": "user", "content": QUESTION}]}
     key = ' -H "Authorization: Bearer $WEFT_API_KEY"' if with_key else ""
-    return f"curl -s {url}/v1/chat/completions{key} -H 'Content-Type: application/json' -d '{json.dumps(body)}'"
+    asked = f"curl -s{f' --cacert {authority}' if authority is not None else ''} {url}"
+    return f"{asked}/v1/chat/completions{key} -H 'Content-Type: application/json' -d '{json.dumps(body)}'"
 
 
 def _deploy(gateway: Gateway) -> None:

@@ -8,10 +8,10 @@ from weft_cli.embedded.state import write_private
 from weft_cli.embedded.voice import Voice
 
 
-def keys_needed(url: str) -> bool:
-    """Whether the gateway turns away who shows no key."""
+def keys_needed(url: str, authority: Path | None = None) -> bool:
+    """Whether the gateway turns away who shows no key. `authority`: the file of the mesh's own, over TLS."""
     try:
-        Gateway(url, timeout_s=10.0).get("/v1/models")
+        Gateway(url, timeout_s=10.0, authority=authority).get("/v1/models")
     except Refused as refused:
         return refused.status == 401
     except Unreachable:
@@ -35,5 +35,6 @@ def tell(gateway: Gateway, marker: Path, voice: Voice) -> None:
     voice.secret(f"  {made['secret']}")
     voice.line()
     voice.line("  programs and this page's people take it as WEFT_API_KEY or `Authorization: Bearer`;")
-    voice.line("  more keys, for less: weft keys create --name NAME. Nothing is encrypted: put TLS before it.")
+    plain = "" if gateway.authority is not None else " Nothing is encrypted: put TLS before it."
+    voice.line(f"  more keys, for less: weft keys create --name NAME.{plain}")
     voice.line()

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from weft_servers.port import LOOPBACK
-
 from weft_cli.embedded.state import State
 
 MODULE = "weft_cli.embedded"
@@ -26,8 +24,13 @@ class Options:
     """None: as many as this state had last, one in a new state."""
     deploy: bool = True
     """Whether the built-in model is deployed in a state that never had it."""
-    host: str = LOOPBACK
-    """Where the gateway listens; all else stays on loopback."""
+    listen: str | None = None
+    """The address of the gateway and of NATS; None: as last time, loopback in a new state."""
+    nats_port: int | None = None
+    """None: as last time; in a new state any free one."""
+    certificate: Path | None = None
+    key: Path | None = None
+    """What people's browsers are shown; None: as last time, the mesh's own."""
 
 
 def command(options: Options, report_fd: int | None = None) -> list[str]:
@@ -37,7 +40,10 @@ def command(options: Options, report_fd: int | None = None) -> list[str]:
         "port": options.port,
         "workers": options.workers,
         "deploy": options.deploy,
-        "host": options.host,
+        "listen": options.listen,
+        "nats_port": options.nats_port,
+        "certificate": _text(options.certificate),
+        "key": _text(options.key),
         "report_fd": report_fd,
     }
     return [sys.executable, "-m", MODULE, json.dumps(said)]
@@ -46,5 +52,22 @@ def command(options: Options, report_fd: int | None = None) -> list[str]:
 def parse(text: str) -> tuple[Options, int | None]:
     """The options and the descriptor of the waiting parent's pipe."""
     said: Mapping[str, Any] = json.loads(text)
-    options = Options(State(Path(said["state"])), said["port"], said["workers"], said["deploy"], said["host"])
+    options = Options(
+        State(Path(said["state"])),
+        said["port"],
+        said["workers"],
+        said["deploy"],
+        said["listen"],
+        said["nats_port"],
+        _path(said["certificate"]),
+        _path(said["key"]),
+    )
     return options, said["report_fd"]
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text)

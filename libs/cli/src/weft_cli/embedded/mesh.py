@@ -5,15 +5,17 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from weft_contracts import certificates
 from weft_contracts.api_key import first_key
 from weft_contracts.ids import token_hash, token_id
 from weft_servers import nats_server, postgres_server
-from weft_servers.nats_conf import OperatorMode
+from weft_servers.nats_conf import Listen, OperatorMode
 from weft_servers.port import LOOPBACK
 
 from weft_cli.embedded import processes, readiness, servers
 from weft_cli.embedded.ports import Ports
 from weft_cli.embedded.processes import Command, Running
+from weft_cli.embedded.reach import Reach
 from weft_cli.embedded.state import State
 from weft_cli.embedded.supervisor import Part
 
@@ -25,6 +27,8 @@ SERVICES: dict[str, str] = {
     "metadata-cache": "weft_metadata_cache",
 }
 """Python module by service, in the order of their start: what others wait for comes first."""
+BY_GATEWAY = "{gateway}"
+"""In the address of NATS that workers get: the host by which each reaches the gateway."""
 WORKER_MODULE = "weft_worker_agent"
 _GRACE_S = {"gateway": 20.0, "worker": 25.0, "service": 15.0}
 """From the stop signal to the end by force: above what each allows itself."""
@@ -52,10 +56,23 @@ class Plan:
     join_secret: str
     admin_key: str
     """This state's own: the gateway is told its hash."""
-    host: str
-    """Where the gateway listens."""
+    reach: Reach
     lock_fd: int
     """The state's lock, which every process inherits: it is free when the last of them has ended."""
+
+    @property
+    def url(self) -> str:
+        """Where the gateway answers this machine."""
+        return self.reach.url(self.ports["gateway"])
+
+    @property
+    def nats_url(self) -> str:
+        """Where this machine's services reach NATS."""
+        return self._nats_listens.url(self.ports["nats"])
+
+    @property
+    def _nats_listens(self) -> Listen:
+        return Listen(self.reach.listen, self.state.certificate(certificates.NATS) if self.reach.tls else None)
 
     def nats(self, operator: OperatorMode) -> Part:
         def start() -> servers.Server:
@@ -64,6 +81,7 @@ class Plan:
                 operator=operator,
                 client_port=self.ports["nats"],
                 monitor_port=self.ports["nats-monitor"],
+                listen=self._nats_listens,
                 grace_s=_SERVER_GRACE_S,
             )
 
@@ -89,27 +107,35 @@ class Plan:
                 "WEFT_BOOTSTRAP_TOKEN_ID": token_id(self.join_secret),
                 "WEFT_BOOTSTRAP_TOKEN_HASH": token_hash(self.join_secret),
             }
+            if not self.reach.loopback:
+                scheme = "tls" if self.reach.tls else "nats"
+                settings["WEFT_WORKER_NATS_URL"] = f"{scheme}://{BY_GATEWAY}:{self.ports['nats']}"
         if name == "gateway":
-            settings |= {"WEFT_FIRST_KEY": first_key(self.admin_key), "WEFT_HTTP_HOST": self.host}
+            settings |= {"WEFT_FIRST_KEY": first_key(self.admin_key), "WEFT_HTTP_HOST": self.reach.listen}
+            if self.reach.tls and self.reach.certificate is not None and self.reach.key is not None:
+                settings |= {"WEFT_HTTP_CERTIFICATE": self.reach.certificate, "WEFT_HTTP_KEY": self.reach.key}
+        if self.reach.tls:
+            settings["WEFT_TLS_FOLDER"] = str(self.state.certificate(name))
         folder = self.state.service(name)
         return self._process(
             name,
             SERVICES[name],
             _GRACE_S["gateway" if name == "gateway" else "service"],
-            WEFT_NATS_URL=f"nats://{LOOPBACK}:{self.ports['nats']}",
+            WEFT_NATS_URL=self.nats_url,
             WEFT_NATS_CREDENTIALS=str(self.state.credentials(name)),
             WEFT_STATE=str(folder),
             **settings,
         )
 
-    def worker(self, number: int) -> Part:
-        """One of the launcher's own workers: each reports its share of the machine."""
+    def worker(self, number: int, authority: str | None) -> Part:
+        """One of the launcher's own workers: each reports its share of the machine. `authority`: its digest."""
+        token = self.join_secret if authority is None else certificates.pinned_token(self.join_secret, authority)
         return self._process(
             f"worker-{number}",
             WORKER_MODULE,
             _GRACE_S["worker"],
-            WEFT_GATEWAY_URL=self.ports.url,
-            WEFT_JOIN_TOKEN=self.join_secret,
+            WEFT_GATEWAY_URL=self.url,
+            WEFT_JOIN_TOKEN=token,
             WEFT_NODE_NAME=f"worker-{number}",
             WEFT_STATE=str(self.state.worker(number)),
             WEFT_SHARE=f"1/{self.workers}",
@@ -118,7 +144,6 @@ class Plan:
 
     def _process(self, name: str, module: str, grace_s: float, **settings: str) -> Part:
         port = self.ports[name]
-        reach = self.ports.reach if name == "gateway" else LOOPBACK
         command = Command(
             argv=(sys.executable, "-m", module),
             env=processes.environment(
@@ -131,7 +156,12 @@ class Plan:
         async def start() -> Running:
             return await processes.start(command)
 
-        return Part(name, start, lambda: readiness.problem(port, host=reach), command.log, port, grace_s)
+        door = readiness.Door(LOOPBACK, port)
+        if name == "gateway" or name.startswith("worker-"):
+            host = self.reach.here if name == "gateway" else LOOPBACK
+            authority = self.state.trust / certificates.AUTHORITY if self.reach.tls else None
+            door = readiness.Door(host, port, authority)
+        return Part(name, start, lambda: readiness.problem(door), command.log, port, grace_s)
 
 
 def stop_order(names: list[str]) -> list[list[str]]:

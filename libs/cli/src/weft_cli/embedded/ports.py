@@ -1,5 +1,6 @@
 """The ports of an embedded mesh: chosen once, pinned in its state, checked before use."""
 
+import errno
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,6 @@ from weft_cli.failure import Failure
 
 GATEWAY_DEFAULT = 8080
 """Of a state that has none yet."""
-_EVERYWHERE = ("0.0.0.0", "::")
-"""Listened on, they take in this machine's loopback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,36 +19,35 @@ class Ports:
     """Port by name: `gateway`, `nats`, `nats-monitor` and one for each service and worker."""
 
     by_name: dict[str, int]
-    reach: str = LOOPBACK
-    """The address of the gateway that this machine reaches it by."""
     moved: tuple[str, ...] = ()
     """Names whose pinned port is taken by a stranger, and which got another one."""
 
     def __getitem__(self, name: str) -> int:
         return self.by_name[name]
 
-    @property
-    def url(self) -> str:
-        """Where the gateway answers."""
-        host = f"[{self.reach}]" if ":" in self.reach else self.reach
-        return f"http://{host}:{self['gateway']}"
 
-
-def settle(file: Path, names: tuple[str, ...], gateway: int | None, host: str = LOOPBACK) -> Ports:
+def settle(
+    file: Path, names: tuple[str, ...], gateway: int | None, listen: str = LOOPBACK, nats: int | None = None
+) -> Ports:
     """Return the ports of a state that this process has locked, and pin those that are new.
 
-    `host` is where the gateway listens. Its port is people's to choose: it moves only when they say so.
+    The gateway's is people's to choose: it moves only when they say so. `listen` is where the gateway and NATS are
+    reached; all else is on loopback.
 
     Raises:
-        Failure: the gateway's port is taken.
+        Failure: the gateway's port is taken, or `listen` is no address of this machine.
     """
     pinned = {k: v for k, v in (read_json(file) or {}).items() if isinstance(v, int)}
+    if nats is not None:
+        pinned["nats"] = nats
     ports = {"gateway": gateway or pinned.get("gateway", GATEWAY_DEFAULT)}
     try:
-        check_free(ports["gateway"])
+        check_free(ports["gateway"], listen)
     except PortInUse as e:
+        if isinstance(e.__cause__, OSError) and e.__cause__.errno == errno.EADDRNOTAVAIL:
+            raise Failure(f"{listen} is no address of this machine: choose another by --listen") from e
         raise Failure(
-            f"port {e.port} on {LOOPBACK} is taken by another process; stop that, or choose another port:"
+            f"port {e.port} on {listen} is taken by another process; stop that, or choose another port:"
             f" weft up --port {choose()[0]}"
         ) from e
     except OverflowError as e:
@@ -57,7 +55,7 @@ def settle(file: Path, names: tuple[str, ...], gateway: int | None, host: str = 
     moved: list[str] = []
     for name in names:
         known = pinned.get(name)
-        if known is not None and known not in ports.values() and _free(known):
+        if known is not None and known not in ports.values() and _free(known, listen if name == "nats" else LOOPBACK):
             ports[name] = known
             continue
         if known is not None:
@@ -65,12 +63,12 @@ def settle(file: Path, names: tuple[str, ...], gateway: int | None, host: str = 
         ports[name] = _other_than({*ports.values(), *pinned.values()})
     if pinned != (merged := pinned | ports):
         write_private(file, json.dumps(merged, indent=1) + "\n")
-    return Ports(ports, LOOPBACK if host in _EVERYWHERE else host, tuple(moved))
+    return Ports(ports, tuple(moved))
 
 
-def _free(port: int) -> bool:
+def _free(port: int, host: str) -> bool:
     try:
-        check_free(port)
+        check_free(port, host)
     except PortInUse:
         return False
     return True

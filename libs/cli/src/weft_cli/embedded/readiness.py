@@ -1,19 +1,33 @@
-"""Asking a service on loopback whether it is ready. Spoken over a bare socket: the launcher stays small."""
+"""Asking a process on this machine whether it is ready. Spoken over a bare socket: the launcher stays small."""
 
 import asyncio
 import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+from weft_contracts import certificates
 from weft_servers.port import LOOPBACK
 
 _TIMEOUT_S = 2.0
 _MAX_BYTES = 4096
 
 
-async def problem(port: int, path: str = "/readyz", *, host: str = LOOPBACK) -> str | None:
-    """None if the service says 200; else why not, in a few words."""
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Where a process answers. `authority`: the file of the mesh's, where it answers over TLS."""
+
+    host: str
+    port: int
+    authority: Path | None = None
+
+
+async def problem(door: Door, path: str = "/readyz") -> str | None:
+    """None if the process says 200; else why not, in a few words."""
+    port = door.port
     try:
         async with asyncio.timeout(_TIMEOUT_S):
-            reader, writer = await asyncio.open_connection(host, port)
+            reader, writer = await asyncio.open_connection(door.host, port, **_tls(door))
             try:
                 writer.write(f"GET {path} HTTP/1.1\r\nHost: {LOOPBACK}\r\nConnection: close\r\n\r\n".encode())
                 answer = b""
@@ -31,3 +45,14 @@ async def problem(port: int, path: str = "/readyz", *, host: str = LOOPBACK) -> 
     if head.split(b" ", 2)[1:2] == [b"200"]:
         return None
     return body.decode(errors="replace").strip()[:300] or "it says that it is not ready"
+
+
+def _tls(door: Door) -> dict[str, Any]:
+    """What a connection over TLS needs: anyone of the mesh may answer, for its role says nothing of readiness."""
+    if door.authority is None:
+        return {}
+    import ssl  # only here: it would stay with the launcher of every mesh
+
+    context = ssl.create_default_context(cafile=str(door.authority))
+    context.check_hostname = False
+    return {"ssl": context, "server_hostname": certificates.server_name(certificates.GATEWAY)}

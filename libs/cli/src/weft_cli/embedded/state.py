@@ -36,7 +36,7 @@ class State:
 
     @property
     def settings(self) -> Path:
-        """What the last `up` was asked for and the next one keeps: the number of workers."""
+        """What the last `up` was asked for and the next one keeps: the number of workers, where it listens."""
         return self.folder / "settings.json"
 
     @property
@@ -78,6 +78,10 @@ class State:
     def credentials(self, service: str) -> Path:
         """A service's NATS credentials."""
         return self.folder / "credentials" / f"{service}.creds"
+
+    def certificate(self, service: str) -> Path:
+        """The folder of a service's certificate, where the mesh speaks TLS."""
+        return self.folder / "certificates" / service
 
     def worker(self, number: int) -> Path:
         """What a worker keeps: its key, its backends. Numbers start at 1."""

@@ -7,6 +7,7 @@ import os
 import secrets
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,22 @@ from weft_cli.failure import Failure
 _TIMEOUT_S = 60.0
 
 
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What the founding step tells the launcher."""
+
+    operator: OperatorMode
+    authority: str | None
+    """The digest of the authority's certificate; None where the mesh speaks plainly."""
+
+
 class Founding:
     """The founding step, begun. Use as an asynchronous context manager."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, names: tuple[str, ...] | None) -> None:
+        """`names`: under which people reach the gateway; None: the mesh speaks plainly."""
         self._state = state
+        self._names = names
         self._log = state.log("founding")
         self._process: asyncio.subprocess.Process | None = None
 
@@ -36,6 +48,7 @@ class Founding:
                 "-m",
                 "weft_cli.embedded.founding",
                 str(self._state.folder),
+                json.dumps(self._names),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
@@ -52,14 +65,15 @@ class Founding:
                 self._process.kill()
             await self._process.wait()
 
-    async def operator_mode(self) -> OperatorMode:
-        """What the NATS server is told of the mesh's accounts; credentials lie in the state by then."""
+    async def keys(self) -> "Keys":
+        """What NATS is told of the mesh's accounts, and the authority; credentials lie in the state by then."""
         assert self._process is not None
         assert self._process.stdout is not None
         line = await self._bounded(self._process.stdout.readline())
         if not line:
             raise Failure(f"the mesh's keys could not be made or read{tail(self._log)}")
-        return OperatorMode(**json.loads(line))
+        found = json.loads(line)
+        return Keys(OperatorMode(**found["operator"]), found["authority"])
 
     async def declare(self, url: str) -> None:
         """Make the server at `url` hold the streams, buckets and stores."""

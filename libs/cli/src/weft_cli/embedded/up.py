@@ -9,11 +9,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
+from weft_contracts import certificates
 from weft_servers import state_lock
-from weft_servers.port import LOOPBACK
 
 from weft_cli.client import Gateway
 from weft_cli.embedded import builtin, entry, logs, ports, prerequisites, run_file
+from weft_cli.embedded import reach as reaching
 from weft_cli.embedded.launcher import Options
 from weft_cli.embedded.mesh import SERVICES, Plan, port_names, stop_order
 from weft_cli.embedded.state import State, read_json, write_private
@@ -49,14 +50,16 @@ class Mesh:
         self._watch(self.plan.postgres(self._know_postgres))
         gateway = asyncio.create_task(self._start_gateway())
         try:
-            async with Founding(self.plan.state) as founding:
-                nats = self._watch(self.plan.nats(await founding.operator_mode()))
+            reach = self.plan.reach
+            async with Founding(self.plan.state, reach.names() if reach.tls else None) as founding:
+                keys = await founding.keys()
+                nats = self._watch(self.plan.nats(keys.operator))
                 self._founded.set()
                 self._watch(self.plan.service("registry"))
                 await self._ready(nats)
-                await founding.declare(f"nats://{LOOPBACK}:{self.plan.ports['nats']}")
+                await founding.declare(self.plan.nats_url)
             for number in range(1, self.plan.workers + 1):
-                self._watch(self.plan.worker(number))
+                self._watch(self.plan.worker(number, keys.authority))
             for name in SERVICES:
                 if name not in ("registry", "gateway"):
                     self._watch(self.plan.service(name))
@@ -148,13 +151,16 @@ def run(options: Options, voice: Voice) -> Exit:
         options.state.prepare()
         with take_lock(options.state, voice) as lock:
             workers = _workers(options)
-            settled = ports.settle(options.state.ports, port_names(workers), options.port, options.host)
+            reach = reaching.settled(options.state, options.listen, options.certificate, options.key)
+            settled = ports.settle(
+                options.state.ports, port_names(workers), options.port, reach.listen, options.nats_port
+            )
             for name in settled.moved:
                 voice.line(f"the port of {name} is taken by another process; it has a new one: {settled[name]}")
-            lock.record(url=settled.url)
             secret = join_secret(options.state.join_token)
             own = admin_key(options.state.admin_key)
-            plan = Plan(options.state, settled, workers, secret, own, options.host, lock.fd)
+            plan = Plan(options.state, settled, workers, secret, own, reach, lock.fd)
+            lock.record(url=plan.url)
             try:
                 return asyncio.run(_serve(options, plan, voice))
             finally:
@@ -195,7 +201,7 @@ def take_lock(state: State, voice: Voice) -> state_lock.StateLock:
 
 
 async def _serve(options: Options, plan: Plan, voice: Voice) -> Exit:
-    mesh = Mesh(plan, voice, run_file.new(plan.ports.url))
+    mesh = Mesh(plan, voice, run_file.new(plan.url))
     mesh.note()
     asked_to_stop = asyncio.Event()
 
@@ -242,18 +248,19 @@ def _end_with(lifeline: int, end: Callable[[], None]) -> None:
 
 
 async def _come_up(options: Options, mesh: Mesh, voice: Voice) -> None:
-    state, url = options.state, mesh.plan.ports.url
+    state, url = options.state, mesh.plan.url
     voice.line(f"Weft starts on {state.folder}")
     await mesh.start()
-    gateway = Gateway(url, key=mesh.plan.admin_key, timeout_s=30.0)
+    authority = state.trust / certificates.AUTHORITY if mesh.plan.reach.tls else None
+    gateway = Gateway(url, key=mesh.plan.admin_key, timeout_s=30.0, authority=authority)
     serving = await builtin.serve_something(gateway, state.builtin_deployed, voice, deploy=options.deploy)
-    keys_needed = await asyncio.to_thread(entry.keys_needed, url)
+    keys_needed = await asyncio.to_thread(entry.keys_needed, url, authority)
     voice.line()
     voice.line(f"Weft serves at {url}")
     if serving:
         voice.line("ask it something:")
         voice.line()
-        voice.line(f"  {builtin.curl(url, serving, with_key=keys_needed)}")
+        voice.line(f"  {builtin.curl(url, serving, with_key=keys_needed, authority=authority)}")
         voice.line()
     if keys_needed:
         await asyncio.to_thread(entry.tell, gateway, state.first_key, voice)

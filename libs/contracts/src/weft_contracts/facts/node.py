@@ -25,6 +25,8 @@ class Joined(_Node, frozen=True):
     addresses: Addresses
     labels: dict[str, str] = {}
     caps: Caps = Caps()
+    certificate_key: str = ""
+    """The public key of its certificates; empty: it has none."""
 
 
 class Rejoined(_Node, frozen=True):
@@ -34,6 +36,8 @@ class Rejoined(_Node, frozen=True):
     addresses: Addresses
     labels: dict[str, str] = {}
     caps: Caps = Caps()
+    certificate_key: str = ""
+    """As in `joined`: from here on this one."""
 
 
 class Approved(_Node, frozen=True):

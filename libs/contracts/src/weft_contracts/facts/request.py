@@ -24,6 +24,8 @@ class JoinRequested(_Request, frozen=True):
     addresses: Addresses
     labels: dict[str, str] = {}
     caps: Caps = Caps()
+    certificate_key: str = ""
+    """For which it asks certificates (`certificates.check_key`); empty: for none."""
 
 
 class ApprovalRequested(_Request, frozen=True):

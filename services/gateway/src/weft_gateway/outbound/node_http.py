@@ -6,7 +6,8 @@ Over asyncio's streams and httptools, which the front door has loaded anyway: an
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
+from ssl import SSLError
 from types import TracebackType
 from typing import Any, Self
 
@@ -101,12 +102,20 @@ class NodeAnswer:
         self.close()
 
 
-async def get(host: str, port: int, path: str) -> NodeAnswer:
-    """Ask; returns once the status is known. Redirects are not followed. Raises NodeAway."""
+async def get(host: str, port: int, path: str, secured: Mapping[str, Any] | None = None) -> NodeAnswer:
+    """Ask; returns once the status is known. Redirects are not followed. Raises NodeAway.
+
+    `secured`: over TLS, as `asyncio.open_connection` takes it (`ssl`, `server_hostname`); None: plain.
+    """
     try:
-        reader, writer = await asyncio.wait_for(asyncio.open_connection(host, port, limit=_READ), _CONNECT_S)
+        connecting = asyncio.open_connection(host, port, limit=_READ, **(secured or {}))
+        reader, writer = await asyncio.wait_for(connecting, _CONNECT_S)
     except TimeoutError:
         raise NodeAway(f"did not take a connection within {_CONNECT_S:g} s") from None
+    except SSLError as error:
+        from weft_runtime.tls import why
+
+        raise NodeAway(f"takes no connection ({why(error)})") from None
     except (OSError, UnicodeError) as error:
         raise NodeAway(f"takes no connection ({getattr(error, 'strerror', None) or error})") from None
     answer = NodeAnswer(reader, writer)

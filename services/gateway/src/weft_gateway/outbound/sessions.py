@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from weft_contracts.ids import ModelId, ReplicaId
+from weft_contracts.ids import ModelId, NodeId, ReplicaId
 from weft_dataplane.session_client import SessionClient
+from weft_dataplane.tls import Certificates
 
 from weft_gateway.domain.routing.lane import Lane
 from weft_gateway.domain.target import Target
@@ -13,6 +14,7 @@ from weft_gateway.outbound.wire import Wire
 IDLE_S = 300.0
 """A session that nobody used for so long is closed."""
 _SWEEP_S = 5.0
+_SHUT_OUT_S = 0.2
 Targets = Callable[[ModelId], Sequence[Target]]
 
 
@@ -20,8 +22,15 @@ class Sessions:
     """Lanes by model, wires by replica. `targets` names a model's ready runs; `version` counts its changes."""
 
     def __init__(
-        self, gateway: str, targets: Targets, version: Callable[[], int], regained: Callable[[Lane], None]
+        self,
+        gateway: str,
+        targets: Targets,
+        version: Callable[[], int],
+        regained: Callable[[Lane], None],
+        certificates: Certificates | None = None,
     ) -> None:
+        """`certificates`: what is shown to replicas; None: the mesh speaks plainly."""
+        self._certificates = certificates
         self._gateway = gateway
         self._targets = targets
         self._version = version
@@ -84,6 +93,21 @@ class Sessions:
                     self._leaving.remove(wire)
                     await wire.close("the replica is over")
 
+    async def shut_out(self, removed: Callable[[NodeId], bool]) -> None:
+        """Close the sessions with removed nodes as soon as the log says so, for ever: what runs there goes elsewhere.
+
+        A removed node's certificate is good until it expires; nobody speaks to it any more.
+        """
+        seen = -1
+        while True:
+            if (version := self._version()) != seen:
+                seen = version
+                for wire in (*self._wires.values(), *self._leaving):
+                    if removed(wire.lane.target.node):
+                        self._wires.pop(wire.lane.target.replica, None)
+                        await wire.close("its node was removed")
+            await asyncio.sleep(_SHUT_OUT_S)
+
     async def close(self) -> None:
         """Close every session."""
         wires = [*self._wires.values(), *self._leaving]
@@ -96,7 +120,7 @@ class Sessions:
                 wire.lane.target = target  # the node's address or health may have changed
                 return wire
             self._leave(wire)
-        wire = self._wires[target.replica] = Wire(Lane(target), self._gateway, self._listed, self)
+        wire = self._wires[target.replica] = Wire(Lane(target), self._gateway, self._listed, self, self._certificates)
         return wire
 
     def _leave(self, wire: Wire) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane.client_errors import SessionError, SessionLost, SessionRefused
 from weft_dataplane.session_client import SessionClient, make_hello
+from weft_dataplane.tls import Certificates, names_node
 from weft_runtime.logs import get_logger
 
 from weft_gateway.domain.routing.lane import Lane
@@ -38,7 +39,15 @@ class Watcher(Protocol):
 class Wire:
     """A lane and its session. `listed` says whether the log still names the lane's run as ready."""
 
-    def __init__(self, lane: Lane, gateway: str, listed: Callable[[Lane], bool], watcher: Watcher) -> None:
+    def __init__(
+        self,
+        lane: Lane,
+        gateway: str,
+        listed: Callable[[Lane], bool],
+        watcher: Watcher,
+        certificates: Certificates | None = None,
+    ) -> None:
+        self._certificates = certificates
         self.lane = lane
         self.session: SessionClient | None = None
         self._gateway = gateway
@@ -74,7 +83,13 @@ class Wire:
     async def _open(self, timeout: float) -> SessionClient:
         target = self.lane.target
         hello = make_hello(target.replica, target.incarnation, target.digest, self._gateway)
-        session = await SessionClient.open(target.address, hello, timeout=timeout)
+        credentials, names = None, None
+        if self._certificates is not None:
+            try:
+                credentials, names = self._certificates.channel(), names_node(target.node)
+            except OSError as error:
+                raise SessionLost(f"this gateway's certificate can't be read: {error}") from None
+        session = await SessionClient.open(target.address, hello, credentials=credentials, names=names, timeout=timeout)
         session.closed.add_done_callback(lambda closed: self._lost(session, closed))
         self.session = session
         self.take_load()

@@ -80,6 +80,11 @@ class Directory:
         """Whether the log still says that this very run is ready."""
         return any(t.event_id == target.event_id for t in self.targets(target.model))
 
+    def is_removed(self, id: NodeId) -> bool:
+        """Whether a node is out of the mesh."""
+        node = self.fleet.nodes.get(id)
+        return node is None or node.removed
+
     def replicas(self, model: ModelView) -> list[ReplicaView]:
         """A model's replicas that are wanted or still hold something."""
         return [r for id in model.replicas if (r := self.fleet.replicas.get(id)) is not None]

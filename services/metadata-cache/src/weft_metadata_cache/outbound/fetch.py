@@ -1,11 +1,14 @@
 """Fetches one registered file from one node, whole and verified, or not at all. Nothing touches a disk."""
 
 import asyncio
+import ssl
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from blake3 import blake3
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+from weft_contracts.certificates import node_role, server_name
 
 from weft_metadata_cache.domain.wanted import Want
 
@@ -24,7 +27,17 @@ class Unreachable(Exception):
 class Fetcher:
     """Asks nodes' file servers. One `whole` fetch takes at most `timeout` seconds a try, `tries` tries."""
 
-    def __init__(self, *, timeout: float = 60.0, tries: int = 3, pause: float = 0.5) -> None:
+    def __init__(
+        self,
+        *,
+        timeout: float = 60.0,
+        tries: int = 3,
+        pause: float = 0.5,
+        context: Callable[[], ssl.SSLContext] | None = None,
+    ) -> None:
+        """`context`: for TLS, where a node must show its certificate; None: plain."""
+        self._context = context
+        self._trusted: ssl.SSLContext | None = None
         self._timeout = timeout
         self._tries = tries
         self._pause = pause
@@ -55,17 +68,24 @@ class Fetcher:
     async def _once(self, want: Want) -> bytes:
         import httpx  # 60 ms and 8 MB that a mesh without metadata files does without
 
+        context = self._context() if self._context is not None else None
+        if self._client is not None and context is not self._trusted:  # the certificate was renewed
+            await self._client.aclose()
+            self._client = None
         if self._client is None:
+            self._trusted = context
             self._client = httpx.AsyncClient(
                 follow_redirects=False,
                 trust_env=False,  # a proxy's address is not the node's
                 timeout=httpx.Timeout(10.0),
+                verify=True if context is None else context,
                 headers={"accept-encoding": "identity"},
             )
+        named = {"sni_hostname": server_name(node_role(want.node))} if context is not None else None
         path = f"/metadata/{want.replica}/{want.file.name}"
         try:
-            url = httpx.URL(scheme="http", host=want.host, port=want.port, path=path)
-            async with asyncio.timeout(self._timeout), self._client.stream("GET", url) as answer:
+            url = httpx.URL(scheme="http" if context is None else "https", host=want.host, port=want.port, path=path)
+            async with asyncio.timeout(self._timeout), self._client.stream("GET", url, extensions=named) as answer:
                 return await _verified(answer, want)
         except TimeoutError:
             raise Unreachable(f"{want.file.name} did not come within {self._timeout:.0f} s") from None

@@ -1,5 +1,6 @@
 """Who may be in the mesh: joining, and joining again."""
 
+from weft_contracts.certificates import check_key
 from weft_contracts.commit import Commit, Decision, Guard
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.name import Claimed
@@ -27,7 +28,16 @@ def _fault(fact: JoinRequested) -> str | None:
         return f"a node must say at which address it is reached: a host name or address of 1 to {MAX_HOST} characters"
     if not 0 <= port <= 65535:
         return f"a node says at which port its files are reached: 1 to 65535, or 0 for none, not {port}"
+    if fact.certificate_key:
+        try:
+            check_key(fact.certificate_key)
+        except ValueError as error:
+            return str(error)
     return label_fault(fact.labels)
+
+
+def _rejoined(fact: JoinRequested) -> Rejoined:
+    return Rejoined(addresses=fact.addresses, labels=fact.labels, caps=fact.caps, certificate_key=fact.certificate_key)
 
 
 def join(state: RegistryState, pending: Pending, fact: JoinRequested, now: float) -> Decision:
@@ -59,8 +69,7 @@ def join(state: RegistryState, pending: Pending, fact: JoinRequested, now: float
     if node is not None:
         if node.name != fact.name:
             return rejected(pending, 409, f"this node joined as {node.name!r}: a node keeps its name")
-        rejoined = Rejoined(addresses=fact.addresses, labels=fact.labels, caps=fact.caps)
-        facts: tuple[Fact, ...] = (rejoined, *lifted_by_joining(node))
+        facts: tuple[Fact, ...] = (_rejoined(fact), *lifted_by_joining(node))
         if not node.approved:
             facts += approval
         return Decision(
@@ -77,6 +86,7 @@ def join(state: RegistryState, pending: Pending, fact: JoinRequested, now: float
         addresses=fact.addresses,
         labels=fact.labels,
         caps=fact.caps,
+        certificate_key=fact.certificate_key,
     )
     commits = [Commit(node_of(id), (joined, *approval), Guard(node_of(id), 0), cause)]
     if claim is None or claim.owner is None:

@@ -6,7 +6,7 @@ from typing import cast
 from weft_contracts.commit import Cause, Guard, Recorded
 from weft_contracts.facts.mesh import BrakeLifted, Founded
 from weft_contracts.facts.name import Claimed, Released
-from weft_contracts.facts.node import Removed
+from weft_contracts.facts.node import Joined, Rejoined, Removed
 from weft_contracts.facts.request import (
     ApprovalRequested,
     BrakeLiftRequested,
@@ -89,6 +89,8 @@ class RegistryState:
     pending: dict[RequestId, Pending] = field(default_factory=dict[RequestId, Pending])
     removals: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
     """When each removed node was removed, in seconds since the epoch."""
+    certificate_keys: dict[NodeId, str] = field(default_factory=dict[NodeId, str])
+    """The public key of each node's certificates; nodes without one are not in it."""
     given_up: set[NodeId] = field(default_factory=set[NodeId])
     """Nodes that were silent when an operator lifted the brake, until they are healthy again."""
     drains: Drains = field(default_factory=Drains)
@@ -119,12 +121,22 @@ class RegistryState:
                 pass
 
     def _apply_node(self, id: NodeId, recorded: Recorded) -> None:
-        if any(isinstance(fact, Removed) for fact in recorded.facts):
-            self.removals[id] = recorded.at
+        for fact in recorded.facts:
+            if isinstance(fact, Removed):
+                self.removals[id] = recorded.at
+                self.certificate_keys.pop(id, None)
+            elif isinstance(fact, Joined | Rejoined):
+                self._apply_key(id, fact.certificate_key)
         self.drains.of_node(id, recorded)
         node = self.fleet.nodes.get(id)
         if node is None or node.removed or node.presence == "healthy":
             self.given_up.discard(id)
+
+    def _apply_key(self, id: NodeId, key: str) -> None:
+        if key:
+            self.certificate_keys[id] = key
+        else:
+            self.certificate_keys.pop(id, None)
 
     def _apply_mesh(self, recorded: Recorded) -> None:
         self.mesh_sequence = recorded.sequence

@@ -3,9 +3,9 @@
 import asyncio
 import json
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from weft_contracts import permissions
+from weft_contracts import certificates, permissions
 from weft_contracts.ids import NodeId
 from weft_contracts.topology import worker_durable
 from weft_eventlog import LogUnavailable, apply_durable
@@ -18,6 +18,9 @@ from weft_servers.trust import Trust
 
 from weft_registry.domain.state import RegistryState
 from weft_registry.outbound.revocations import Revocations
+
+if TYPE_CHECKING:
+    from weft_servers.authority import Authority
 
 _log: Any = get_logger("weft.registry.credentials")
 _LOOK = 0.1
@@ -32,8 +35,17 @@ class Issuer:
     """
 
     def __init__(
-        self, runtime: Runtime, state: RegistryState, leadership: Leadership, trust: Trust, *, url: str, lasts: float
+        self,
+        runtime: Runtime,
+        state: RegistryState,
+        leadership: Leadership,
+        trust: Trust,
+        *,
+        url: str,
+        lasts: float,
+        authority: "Authority | None" = None,
     ) -> None:
+        """`authority`: makes the nodes' certificates; None: the mesh speaks plainly."""
         self._runtime = runtime
         self._state = state
         self._leadership = leadership
@@ -41,8 +53,9 @@ class Issuer:
         self._url = url
         self._lasts = lasts
         self._revocations = Revocations(runtime, state, trust, lasts=lasts)
-        self._issued: dict[NodeId, float] = {}
-        """When each node's credential was laid out, on the monotonic clock."""
+        self._authority = authority
+        self._issued: dict[NodeId, tuple[float, str]] = {}
+        """When each node's credential was laid out, on the monotonic clock, and for which key its certificate is."""
 
     async def run(self) -> None:
         """Lay out what is missing, for ever."""
@@ -66,8 +79,15 @@ class Issuer:
         return [
             node.id
             for node in self._state.fleet.nodes.values()
-            if node.approved and not node.removed and now - self._issued.get(node.id, float("-inf")) > self._lasts / 2
+            if node.approved and not node.removed and self._is_due(node.id, now)
         ]
+
+    def _is_due(self, node: NodeId, now: float) -> bool:
+        issued = self._issued.get(node)
+        return issued is None or now - issued[0] > self._lasts / 2 or issued[1] != self._key(node)
+
+    def _key(self, node: NodeId) -> str:
+        return self._state.certificate_keys.get(node, "") if self._authority is not None else ""
 
     async def _issue(self, node: NodeId) -> None:
         await apply_durable(self._runtime.client, worker_durable(node))
@@ -77,7 +97,11 @@ class Issuer:
         token = self._trust.worker_token(
             view.public_key, node, worker_grants(permissions.worker(node)), expires_in_s=int(self._lasts)
         )
+        key = self._key(node)
         credential = {"jwt": token, "nats_url": self._url, "expires_at": time.time() + self._lasts}
+        if self._authority is not None and key:
+            role = certificates.node_role(node)
+            credential["certificate"] = self._authority.chain(certificates.check_key(key), role, self._lasts)
         await put_credential(self._runtime.client, node, json.dumps(credential).encode())
-        self._issued[node] = time.monotonic()
+        self._issued[node] = time.monotonic(), key
         _log.info("credential laid out", node=node, lasts_s=self._lasts)

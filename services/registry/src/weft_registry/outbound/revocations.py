@@ -15,6 +15,7 @@ from weft_eventlog.accounts import LOOKUP, UPDATE, account_token, push_account
 from weft_eventlog.credentials import drop_credential
 from weft_runtime.connection import connect
 from weft_runtime.logs import get_logger
+from weft_runtime.secured import nats_tls
 from weft_runtime.service import Runtime
 from weft_servers.grants import Permissions
 from weft_servers.trust import Account, Trust
@@ -89,7 +90,12 @@ class Revocations:
         try:
             async with asyncio.timeout(_CONNECT_S):
                 return await connect(
-                    url, jwt=user.token, seed=user.seed.encode(), inbox=_INBOX, name="registry revokes"
+                    url,
+                    jwt=user.token,
+                    seed=user.seed.encode(),
+                    inbox=_INBOX,
+                    name="registry revokes",
+                    tls=nats_tls(self._runtime.settings),
                 )
         except Exception as error:  # only the log and the runtime know NATS's errors
             raise LogUnavailable(f"no connection of the system account: {error!r}") from error

@@ -86,6 +86,7 @@ class Sessions:
                     seed=self._identity.seed,
                     inbox=worker(node).inbox,
                     name=node,
+                    tls=credential.nats_tls,
                 )
         except Exception as error:  # only the log and the runtime know NATS's errors
             _log.warning("the log is not reached", url=credential.nats_url, error=repr(error))

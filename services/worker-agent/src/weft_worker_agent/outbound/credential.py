@@ -22,10 +22,22 @@ class Credential:
     nats_url: str
     expires_at: float
     got_at: float = 0.0
+    certificate: str = ""
+    """Its own and the authority's (PEM); empty where the mesh speaks plainly."""
 
     def valid(self, now: float) -> bool:
         """Whether it can still be shown."""
         return now < self.expires_at - _MARGIN_S
+
+    @property
+    def nats_tls(self) -> dict[str, Any] | None:
+        """How NATS is spoken to; None: plainly, or as its address says."""
+        if not self.certificate:
+            return None
+        from weft_runtime.tls import client_context, nats_options
+
+        begin = "-----BEGIN CERTIFICATE-----"
+        return nats_options(client_context(begin + self.certificate.rpartition(begin)[2]))
 
     @property
     def renew_at(self) -> float:
@@ -41,7 +53,8 @@ def parse(body: object, now: float, ahead: float = 0.0) -> Credential:
     """A credential from the gateway's answer, whose clock is so many seconds ahead of ours. Raises BadCredential."""
     try:
         given = cast("dict[str, Any]", body)
-        return Credential(str(given["jwt"]), str(given["nats_url"]), float(given["expires_at"]) - ahead, now)
+        jwt, url, expires_at = str(given["jwt"]), str(given["nats_url"]), float(given["expires_at"]) - ahead
+        return Credential(jwt, url, expires_at, now, str(given.get("certificate", "")))
     except (KeyError, TypeError, ValueError) as error:
         raise BadCredential(f"the gateway's answer is no credential: {error!r}") from None
 

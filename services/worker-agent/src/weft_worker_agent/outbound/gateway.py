@@ -2,20 +2,25 @@
 
 import hashlib
 import json
+import ssl
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from weft_worker_agent.outbound.credential import Credential, parse
 from weft_worker_agent.outbound.identity import Identity
 from weft_worker_agent.outbound.mesh_clock import MeshClock
+from weft_worker_agent.outbound.pinned import MeshTrust, NotTheMesh, gateway_name, reason
 
 if TYPE_CHECKING:
     import httpx
 
 _TIMEOUT_S = 15.0
 _MAX_SENTENCE = 500
+BY_GATEWAY = "{gateway}"
+"""In the address of NATS: the host by which this node reaches the gateway."""
 
 
 class Refused(Exception):
@@ -45,6 +50,8 @@ class Gateway:
     url: str
     identity: Identity
     clock: MeshClock = field(default_factory=MeshClock)
+    trust: MeshTrust | None = None
+    """Where the mesh speaks TLS by its own authority; None: the gateway is believed as any server is."""
 
     async def register(self, body: dict[str, Any]) -> None:
         """Ask to join, signed with the node's key. Raises Refused, NotNow."""
@@ -72,7 +79,13 @@ class Gateway:
             raise UnknownNode(_sentence(response))
         if not response.is_success:
             raise NotNow(_sentence(response), response.status_code)
-        return parse(response.json(), time.time(), self.clock.ahead)
+        found = parse(response.json(), time.time(), self.clock.ahead)
+        return replace(found, nats_url=found.nats_url.replace(BY_GATEWAY, self._host))
+
+    @property
+    def _host(self) -> str:
+        host = urlsplit(self.url).hostname or ""
+        return f"[{host}]" if ":" in host else host
 
     async def drain(self, deadline_s: float) -> None:
         """Ask for this node's own drain. Raises Refused, UnknownNode, NotNow."""
@@ -103,14 +116,28 @@ class Gateway:
     async def _post(self, path: str, content: bytes, headers: Mapping[str, str] | None = None) -> "httpx.Response":
         import httpx  # only a node that joins or renews needs it, and it is heavy
 
+        options: dict[str, Any] = {}
+        named: dict[str, Any] = {}
+        if self.trust is not None:
+            options["verify"] = await self._verified(self.trust)
+            named["sni_hostname"] = gateway_name()
         try:
-            async with httpx.AsyncClient(timeout=_TIMEOUT_S, trust_env=False) as client:
+            async with httpx.AsyncClient(timeout=_TIMEOUT_S, trust_env=False, **options) as client:
                 headers = {"content-type": "application/json", **(headers or {})}
-                response = await client.post(self.url.rstrip("/") + path, content=content, headers=headers)
+                where = self.url.rstrip("/") + path
+                response = await client.post(where, content=content, headers=headers, extensions=named)
                 self.clock.heard(response.headers.get("date"))
                 return response
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise NotNow(f"{self.url} does not answer: {error or type(error).__name__}") from None
+            raise NotNow(f"{self.url} does not answer: {reason(error)}") from None
+
+    async def _verified(self, trust: MeshTrust) -> ssl.SSLContext:
+        try:
+            return await trust.context(self.url)
+        except NotTheMesh as error:
+            raise Refused(0, str(error)) from None
+        except OSError as error:
+            raise NotNow(f"{self.url} does not answer: {reason(error)}") from None
 
 
 def _sentence(response: "httpx.Response") -> str:

@@ -20,7 +20,7 @@ from weft_worker_agent.domain.own_part import Assignment
 from weft_worker_agent.domain.stall import Pulse, felt, stalled
 from weft_worker_agent.domain.steering import Action, Forget, Retire, Signal, Start
 from weft_worker_agent.outbound import launch
-from weft_worker_agent.outbound.host_watch import HostWatch
+from weft_worker_agent.outbound.host_watch import HostWatch, Secured
 from weft_worker_agent.outbound.keeper_client import KeeperClient, KeeperRefused, KeptHost
 from weft_worker_agent.outbound.launch import Identity, Status
 from weft_worker_agent.outbound.load_progress import taken_in
@@ -59,9 +59,13 @@ class Hosts:
         python: str,
         address: str,
         wake: Callable[[], None],
+        tls_folder: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`address` is where engines listen; `wake` is called when something changed that rules look at."""
+        """`address` is where engines listen; `wake` is called when something changed that rules look at.
+        `tls_folder`: the node's certificate, which hosts show; None: they speak plainly.
+        """
+        self._tls_folder = tls_folder
         self._keeper = keeper
         self._node = node
         self._launches = launches
@@ -156,7 +160,13 @@ class Hosts:
                 raise NotFound(changed)
             entry.offers = found.offers
             file = launch.write_launch_file(
-                self._launches, assignment, self._node, identity.incarnation, found.path, self._address
+                self._launches,
+                assignment,
+                self._node,
+                identity.incarnation,
+                found.path,
+                self._address,
+                self._tls_folder,
             )
             argv = launch.command(self._python, file)
             if entry.host.retire_at is not None:
@@ -199,7 +209,10 @@ class Hosts:
             return
         if status.port is not None and entry.watch is None:
             target = _target(self._address, status.port)
-            entry.watch = HostWatch(target, host.incarnation, lambda heard: self._heard_status(entry, heard))
+            secured = None if self._tls_folder is None else Secured(self._tls_folder, self._node)
+            entry.watch = HostWatch(
+                target, host.incarnation, lambda heard: self._heard_status(entry, heard), secured=secured
+            )
             if host.retire_at is not None:
                 entry.watch.retire()
         if status.phase == "ready" and host.answering is None and entry.offers is not None:

@@ -36,12 +36,16 @@ class Joining:
         self._state = state
         self._body = body
         self._token = token
+        self._certificate = gateway.trust.certificate if gateway.trust is not None else None
         self._said: tuple[str, float] = ("", 0.0)
 
     async def credential(self) -> Credential:
         """The stored credential if it is good and the node's addresses are those it registered with; else a
         fresh one. Raises CannotJoin."""
-        if (good := stored.load(self._state)) is not None and not self._changed():
+        good = stored.load(self._state)
+        if good is not None and self._certificate is not None and not self._certificate.fits(good.certificate):
+            good = None  # from before the mesh spoke TLS
+        if good is not None and not self._changed():
             return good
         if self._changed():
             try:
@@ -57,6 +61,8 @@ class Joining:
         """Fetch a credential, registering again if the mesh doesn't know the node. Raises CannotJoin."""
         found = await self._patiently(self._fetch)
         with contextlib.suppress(OSError):
+            if self._certificate is not None and found.certificate:
+                self._certificate.store(found.certificate)
             stored.store(self._state, found)
         return found
 
@@ -66,12 +72,16 @@ class Joining:
     async def _fetch(self) -> Credential:
         try:
             found = await self._gateway.credential()
+        except Refused as refusal:
+            raise CannotJoin(f"this node can't join {self._gateway.url}: {refusal}") from None
         except UnknownNode as error:
             _log.warning("the mesh does not know this node: it registers", reason=str(error))
             await self._register()
             raise _Pending("registered") from None
         if found is None:
             raise _Pending("waiting for an admin's approval")
+        if self._certificate is not None and not self._certificate.fits(found.certificate):
+            raise _Pending("waiting for the certificate of this node's key")
         return found
 
     async def _register(self) -> None:

@@ -94,7 +94,13 @@ def status_of(line: Mapping[str, Any] | None) -> Status:
 
 
 def write_launch_file(
-    folder: Path, assignment: Assignment, node: NodeId, incarnation: Incarnation, path: Path | None, host: str
+    folder: Path,
+    assignment: Assignment,
+    node: NodeId,
+    incarnation: Incarnation,
+    path: Path | None,
+    host: str,
+    tls_folder: Path | None = None,
 ) -> Path:
     """Write what a host needs to know and return the file's path. Raises OSError."""
     fact = assignment.fact
@@ -109,6 +115,7 @@ def write_launch_file(
         "concurrency": fact.spec.concurrency,
         "engine_args": fact.spec.engine_args,
         "host": host,
+        "tls_folder": str(tls_folder) if tls_folder is not None else None,
         "correlation_id": assignment.cause.correlation_id,
     }
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -108,6 +108,7 @@ class LeaseThread(threading.Thread):
                     seed=self._identity.seed,
                     inbox=f"{worker(node).inbox}.lease",
                     name=f"{node} lease",
+                    tls=credential.nats_tls,
                 )
         except Exception as error:  # only the log and the runtime know NATS's errors
             _log.info("no connection for the lease yet", error=repr(error))

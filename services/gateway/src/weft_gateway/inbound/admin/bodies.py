@@ -104,6 +104,8 @@ class RegisterBody(BaseModel, frozen=True, extra="forbid"):
     addresses: "AddressesBody"
     labels: Annotated[dict[str, str], Field(max_length=64)] = {}
     caps: CapsBody = CapsBody()
+    certificate_key: Annotated[str, Field(max_length=256)] = ""
+    """For which it asks certificates, where the mesh speaks TLS: a public key on P-256, base64 of its DER."""
 
 
 class AddressesBody(Addresses, frozen=True, extra="forbid"):

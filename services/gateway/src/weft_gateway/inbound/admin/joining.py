@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Request
 from fastapi.responses import JSONResponse, Response
+from weft_contracts import certificates
 from weft_contracts.facts.request import JoinRequested
 from weft_contracts.facts.values import Addresses
 from weft_contracts.ids import NodeId
@@ -36,8 +37,12 @@ class Joining:
         asking: Asking,
         credential: Credential,
         failures: Failures,
+        *,
+        certified: bool = False,
         now: Callable[[], float] = time.time,
     ) -> None:
+        """`certified`: the mesh speaks TLS, and a node without a certificate would be of no use."""
+        self._certified = certified
         self._directory = directory
         self._tokens = tokens
         self._asking = asking
@@ -60,7 +65,7 @@ class Joining:
         from weft_servers import nkey
 
         try:
-            token = self._tokens.check(body.token, self._now())
+            token = self._tokens.check(body.token.partition(".")[0], self._now())
             nkey.expect_role(body.public_key, nkey.Role.USER)
             check_signed(nonce, signature, body.public_key, await request.body(), self._now())
         except nkey.BadKey as error:
@@ -68,6 +73,7 @@ class Joining:
         except Refused:
             self._failures.count(request)
             raise
+        key = self._certificate_key(body)
         wait = self._joins.wait(body.public_key, time.monotonic())
         if wait:
             raise too_often(wait)
@@ -79,8 +85,22 @@ class Joining:
             addresses=Addresses.model_validate(body.addresses.model_dump()),
             labels=body.labels,
             caps=body.caps.caps(),
+            certificate_key=key,
         )
         return done(await self._asking.ask(request, fact, actor=token), 202)
+
+    def _certificate_key(self, body: RegisterBody) -> str:
+        """For which key the machine asks certificates; empty for none. Raises Refused."""
+        if not body.certificate_key:
+            if self._certified:
+                what = "This mesh speaks TLS, and the machine asks for no certificate: join by the whole token."
+                raise Refused(400, what, param="certificate_key")
+            return ""
+        try:
+            certificates.check_key(body.certificate_key)
+        except ValueError as error:
+            raise Refused(400, f"`certificate_key` does not fit: {error}.", param="certificate_key") from None
+        return body.certificate_key
 
     async def credential(self, request: Request, body: SignedBody) -> Response:
         """A node's poll: 200 with its credential, 202 until it is approved and the registry laid one out."""

@@ -1,7 +1,7 @@
 """`GET /api/replicas/{id}/logs`: what a replica's process said, fetched from the node that it runs on."""
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -24,6 +24,7 @@ _TAIL_WITHIN_S = 20.0
 _SILENCE_S = 60.0
 """A node's stream says every 15 s that it lives."""
 _log: Any = get_logger("weft.gateway.logs")
+Secured = Callable[[NodeId], Mapping[str, Any] | None]
 Lines = Annotated[int, Query(ge=0, le=10_000)]
 Node = Annotated[str | None, Query(max_length=64)]
 
@@ -31,8 +32,10 @@ Node = Annotated[str | None, Query(max_length=64)]
 class ReplicaLogs:
     """Hands log tails through: nothing of them is kept here."""
 
-    def __init__(self, directory: Directory) -> None:
+    def __init__(self, directory: Directory, secured: Secured = lambda _: None) -> None:
+        """`secured`: how a node is asked over TLS, see `node_http.get`; None of it: plainly."""
         self._directory = directory
+        self._secured = secured
         self._followed: set[NodeAnswer] = set()
         self.router = APIRouter(tags=["replicas"], responses=PROBLEMS)
         self.router.add_api_route("/api/replicas/{id}/logs", self.read, methods=["GET"])
@@ -49,7 +52,7 @@ class ReplicaLogs:
         query = f"tail={tail}&follow={'true' if follow else 'false'}"
         try:
             host, port = where.addresses.host, where.addresses.http_port
-            answer = await node_http.get(host, port, f"/logs/{replica.id}?{query}")
+            answer = await node_http.get(host, port, f"/logs/{replica.id}?{query}", self._secured(where.id))
         except NodeAway as away:
             raise _away(where, away) from None
         if answer.status == 200 and follow:

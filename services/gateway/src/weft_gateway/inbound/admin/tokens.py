@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
+from weft_contracts.certificates import pinned_token
 from weft_contracts.facts.request import Fulfilled, TokenRequested, TokenRevocationRequested
 from weft_contracts.ids import TokenId, token_hash, token_id
 
@@ -24,7 +25,9 @@ _DRAWN = frozenset({"token", "hash"})
 class RegistrationTokens:
     """Making, listing and revoking tokens. The list is from memory: tokens are few."""
 
-    def __init__(self, tokens: Tokens, asking: Asking) -> None:
+    def __init__(self, tokens: Tokens, asking: Asking, authority: str | None = None) -> None:
+        """`authority`: the digest of the mesh's, which its tokens carry; None: the mesh speaks plainly."""
+        self._authority = authority
         self._tokens = tokens
         self._asking = asking
         self.router = APIRouter(tags=["tokens"], responses=PROBLEMS)
@@ -44,6 +47,8 @@ class RegistrationTokens:
     async def create(self, request: Request, body: TokenBody) -> JSONResponse:
         """Make a token. Its secret is in this answer and nowhere else."""
         secret = secrets.token_urlsafe(32)
+        while secret.startswith("-"):  # on a command line it would be taken for an option
+            secret = secrets.token_urlsafe(32)
         fact = TokenRequested(
             token=token_id(secret),
             hash=token_hash(secret),
@@ -53,11 +58,18 @@ class RegistrationTokens:
         )
         view = await self._asking.ask(request, fact, drawn=_DRAWN)
         made = view.outcome.result.get("token") if isinstance(view.outcome, Fulfilled) else None
-        answer: dict[str, Any] = {"request": view.id, "token": made, "secret": secret if made == fact.token else None}
+        answer: dict[str, Any] = {
+            "request": view.id,
+            "token": made,
+            "secret": self._told(secret) if made == fact.token else None,
+        }
         known = self._tokens.views.get(TokenId(made or ""))
         if known is not None:
             answer |= token_shape(TokenId(made or ""), known, time.time())
         return JSONResponse(answer, 201, headers={"cache-control": "no-store"})
+
+    def _told(self, secret: str) -> str:
+        return secret if self._authority is None else pinned_token(secret, self._authority)
 
     async def revoke(self, request: Request, id: str) -> JSONResponse:
         """Let nobody join by a token any more, by its id, or its name where one token that isn't revoked bears it."""
