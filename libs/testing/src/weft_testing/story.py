@@ -6,6 +6,7 @@ Everything is seen and done from outside, as a user would: HTTP, the command lin
 import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -100,7 +101,14 @@ class MeshUnderTest:
             raise NotInTime(f"{error}\n{output.read_text()[-4000:]}\n{self.logs()}") from None
         self._said = len(output.read_text())
         self.url = str(self.run_file()["url"])
+        if self.url.startswith("https://") and not self._trusting:
+            self._trusting = True
+            self.http.close()
+            authority = str(self.state / "trust" / "authority.pem")
+            self.http = httpx.Client(timeout=90.0, verify=ssl.create_default_context(cafile=authority))
 
+    _trusting = False
+    """Whether `http` trusts the mesh's own authority, and it alone."""
     _said = 0
     _lifeline = -1
     """Closes when this process dies: the launcher then ends the mesh."""

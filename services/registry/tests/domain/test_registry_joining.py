@@ -1,5 +1,7 @@
 """Who may be in the mesh: tokens, names, keys, approval."""
 
+import base64
+
 import pytest
 from weft_contracts import subjects
 from weft_contracts.codec import encode
@@ -11,6 +13,7 @@ from weft_contracts.ids import NodeId, TokenId, token_hash, token_id
 from weft_registry.domain.founding import BootstrapToken
 from weft_registry.domain.joining import MAX_NAME
 from weft_registry.domain.labels import MAX_LABEL, MAX_LABELS
+from weft_servers.authority import new_key, public_der
 
 from .registry_story import HERE, Story, nkey, node
 
@@ -218,3 +221,27 @@ def test_two_approvals_at_once_approve_once(story: Story) -> None:
 
 def test_an_approval_of_nobody_is_refused_with_404(story: Story) -> None:
     assert 404 == refusal(story.approve(NodeId("n-nobody")))[0]
+
+
+# the keys of certificates
+
+
+def certificate_key() -> str:
+    return base64.b64encode(public_der(new_key())).decode()
+
+
+def test_a_node_keeps_the_key_of_its_certificates_until_it_joins_with_another_or_is_removed(story: Story) -> None:
+    first, second = certificate_key(), certificate_key()
+    id = story.token()
+    assert isinstance(story.join(1, id, certificate_key=first), Fulfilled)
+    assert {node(1): first} == story.state.certificate_keys
+    assert isinstance(story.join(1, id, certificate_key=second), Fulfilled)
+    assert {node(1): second} == story.state.certificate_keys
+    story.log.given(subjects.node(node(1)), Removed(why="gone"))
+    assert {} == story.state.certificate_keys
+
+
+def test_what_is_no_key_of_a_certificate_is_refused(story: Story) -> None:
+    status, why = refusal(story.join(1, story.token(), certificate_key="AAAA"))
+    assert 400 == status
+    assert "on the curve P-256" in why
