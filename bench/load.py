@@ -86,7 +86,8 @@ async def run(
     tally, began = Tally(), time.perf_counter()
 
     async def one(number: int) -> None:
-        reader, writer = await asyncio.open_connection(where.hostname, where.port)
+        secure = where.scheme == "https" or None  # trusts what SSL_CERT_FILE names
+        reader, writer = await asyncio.open_connection(where.hostname, where.port, ssl=secure)
         for length in lengths(tokens, number, spread=spread):
             if time.perf_counter() - began >= seconds:
                 break

@@ -22,6 +22,7 @@ class Certificates:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._mark: tuple[int, int] | None = None
+        self._served: tuple[int, int] | None = None
         self._files = b"", b"", b""
 
     def _read(self) -> tuple[bytes, bytes, bytes]:
@@ -36,18 +37,22 @@ class Certificates:
         return self._files
 
     def server(self) -> grpc.ServerCredentials:
-        """For a server that takes nobody without a certificate of this mesh. Raises OSError."""
-        return grpc.dynamic_ssl_server_credentials(
-            self._configuration(), self._configuration, require_client_authentication=True
-        )
+        """For one server, which takes nobody without a certificate of this mesh. Raises OSError."""
+        first = self._renewed()
+        assert first is not None
+        return grpc.dynamic_ssl_server_credentials(first, self._renewed, require_client_authentication=True)
 
     def channel(self) -> grpc.ChannelCredentials:
         """For one connection to a server of this mesh. Raises OSError."""
         authority, chain, key = self._read()
         return grpc.ssl_channel_credentials(authority, key, chain)
 
-    def _configuration(self) -> grpc.ServerCertificateConfiguration:
+    def _renewed(self) -> grpc.ServerCertificateConfiguration | None:
+        """What a server shows from now on; None: what it shows already."""
         authority, chain, key = self._read()
+        if self._mark == self._served:
+            return None
+        self._served = self._mark
         return grpc.ssl_server_certificate_configuration([(key, chain)], root_certificates=authority)
 
 
