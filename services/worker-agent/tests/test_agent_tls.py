@@ -18,7 +18,7 @@ from starlette.routing import Route
 from weft_contracts import certificates
 from weft_runtime.secure_server import PEER
 from weft_runtime.tls import TlsFolder
-from weft_servers import authority, nkey
+from weft_servers import authority
 from weft_servers.authority import Authority
 from weft_worker_agent.inbound.peers import Peers
 from weft_worker_agent.outbound import joining as module
@@ -26,6 +26,7 @@ from weft_worker_agent.outbound.certificate import NodeCertificate, NoKey, secur
 from weft_worker_agent.outbound.gateway import Gateway, NotNow, Refused
 from weft_worker_agent.outbound.identity import Identity, load_or_make
 from weft_worker_agent.outbound.joining import CannotJoin, Joining
+from weft_worker_agent.outbound.pinned import MeshTrust
 
 BODY: dict[str, Any] = {"name": "one", "addresses": {"host": "127.0.0.1", "http_port": 4000}, "labels": {}}
 
@@ -88,7 +89,7 @@ async def answering(folder: Path, answers: list[tuple[int, Any]]) -> AsyncGenera
 
 
 def gateway(url: str, identity: Identity, state: Path, digest: str | None) -> Gateway:
-    return Gateway(url, identity, NodeCertificate(state), digest)
+    return Gateway(url, identity, trust=MeshTrust(NodeCertificate(state), digest))
 
 
 async def test_a_token_goes_only_to_the_mesh_whose_authority_it_names(
@@ -156,7 +157,7 @@ async def test_a_credential_is_taken_once_its_certificate_is_for_the_nodes_own_k
 ) -> None:
     monkeypatch.setattr(module, "_FIRST_S", 0.01)
     own = NodeCertificate(state)
-    key = own.request(identity)["key"]
+    key = own.public_key()
     role = certificates.node_role(identity.node)
     strange = mesh.chain(authority.public_der(authority.new_key()), role, 60)
     good = mesh.chain(certificates.check_key(key), role, 60)
@@ -175,14 +176,11 @@ async def test_a_credential_is_taken_once_its_certificate_is_for_the_nodes_own_k
         assert 0o600 == stat.S_IMODE((own.folder / name).stat().st_mode)
 
 
-def test_a_node_asks_certificates_for_one_key_and_signs_it_with_its_own(identity: Identity, state: Path) -> None:
-    import base64
-
-    first, again = (NodeCertificate(state).request(identity) for _ in range(2))
+def test_a_node_asks_certificates_for_one_key_all_its_life(state: Path) -> None:
+    first, again = NodeCertificate(state).public_key(), NodeCertificate(state).public_key()
 
     assert first == again
-    asked = certificates.certificate_request(first["key"])
-    assert nkey.signed_by(identity.public_key, asked, base64.b64decode(first["signature"]))
+    assert certificates.check_key(first)
 
 
 def test_a_token_of_a_mesh_that_speaks_tls_is_not_sent_in_the_clear(state: Path, mesh: Authority) -> None:
