@@ -52,7 +52,7 @@ VramBudgetOption = Annotated[str | None, typer.Option(help="How much of each acc
 SimulateGpusOption = Annotated[str | None, typer.Option(metavar="SPEC", help="For development, like 2x80GB:nvidia.")]
 PortOption = Annotated[int | None, typer.Option(min=1, max=65535, help="The gateway's port (default 8080).")]
 WorkersOption = Annotated[
-    int | None, typer.Option(min=1, max=64, help="Workers that share this machine (default: as last time, or 1).")
+    int | None, typer.Option(min=0, max=64, help="Workers that share this machine (default: as last time, or 1).")
 ]
 ListenOption = Annotated[
     str | None,

@@ -8,6 +8,7 @@ test speaks with a machine that is not on its own network. Ends when its standar
 
 import asyncio
 import contextlib
+import os
 import sys
 
 
@@ -49,6 +50,7 @@ async def relay(listen: str, target: str) -> None:
     async with server:
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.buffer.read)
+        os._exit(0)  # connections that stand end with it
 
 
 if __name__ == "__main__":

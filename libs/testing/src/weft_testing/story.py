@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -48,7 +48,16 @@ def until(what: str, look: Callable[[], T | None], timeout: float = 30.0) -> T:
 class MeshUnderTest:
     """One embedded mesh on a state folder of its own."""
 
-    def __init__(self, folder: Path | None = None, *, workers: int = 1, **settings: str) -> None:
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        workers: int = 1,
+        inside: Callable[[Sequence[str]], list[str]] = list,
+        **settings: str,
+    ) -> None:
+        """`inside` makes of a command line one that runs it where the mesh shall be, such as `Machine.argv`."""
+        self._inside = inside
         self.folder = folder or Path(tempfile.mkdtemp(prefix="weft-story-"))
         self.workers = workers
         self._settings = settings
@@ -79,7 +88,9 @@ class MeshUnderTest:
         lifeline, self._lifeline = os.pipe()
         with output.open("ab") as log:
             self._launcher = subprocess.Popen(
-                [*_WEFT, "up", "--state", str(self.state), "--port", self._port(), *self._worker_option(), *options],
+                self._inside(
+                    [*_WEFT, "up", "--state", str(self.state), "--port", self._port(), *self._worker_option(), *options]
+                ),
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
@@ -233,7 +244,7 @@ class MeshUnderTest:
         """Run the command line against this mesh. Raises NotInTime where it doesn't end within `timeout` seconds."""
         try:
             return subprocess.run(
-                [*_WEFT, *words],
+                self._inside([*_WEFT, *words]),
                 env={**self.environment(), "WEFT_STATE": str(self.state)},
                 capture_output=True,
                 text=True,

@@ -176,7 +176,7 @@ def _workers(options: Options) -> int:
     A worker that were left out would be a node that fell silent, and its replicas would wait for it.
     """
     known = read_json(options.state.settings) or {}
-    workers = options.workers or int(known.get("workers", 1))
+    workers = int(known.get("workers", 1)) if options.workers is None else options.workers
     if known.get("workers") != workers:
         write_private(options.state.settings, json.dumps({**known, "workers": workers}) + "\n")
     return workers
@@ -253,7 +253,8 @@ async def _come_up(options: Options, mesh: Mesh, voice: Voice) -> None:
     await mesh.start()
     authority = state.trust / certificates.AUTHORITY if mesh.plan.reach.tls else None
     gateway = Gateway(url, key=mesh.plan.admin_key, timeout_s=30.0, authority=authority)
-    serving = await builtin.serve_something(gateway, state.builtin_deployed, voice, deploy=options.deploy)
+    deploy = options.deploy and mesh.plan.workers > 0  # else the first other machine has yet to join
+    serving = await builtin.serve_something(gateway, state.builtin_deployed, voice, deploy=deploy)
     keys_needed = await asyncio.to_thread(entry.keys_needed, url, authority)
     voice.line()
     voice.line(f"Weft serves at {url}")

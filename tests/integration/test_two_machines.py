@@ -1,0 +1,202 @@
+"""Two machines work for a mesh on a third: they join by the line that it prints, one is cut off and comes back, the
+other is drained. Whoever asks notices nothing of it."""
+
+import re
+import threading
+import time
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import psutil
+import pytest
+from weft_testing.lan import Lan, wired
+from weft_testing.story import MeshUnderTest, until
+from weft_testing.wired_mesh import Door, WorkerUnderTest, client
+
+pytestmark = pytest.mark.slow
+NAMES = ("left", "right")
+MODELS = {"shared": ("spread", 2), "single": ("binpack", 1)}
+"""Strategy and replicas: one of them stands on both machines, one on either."""
+
+
+@dataclass
+class Machines:
+    """The mesh on `gate`, and a worker each on `left` and `right`."""
+
+    lan: Lan
+    mesh: MeshUnderTest
+    line: str
+    workers: dict[str, WorkerUnderTest] = field(default_factory=dict[str, WorkerUnderTest])
+
+    def node(self, name: str) -> dict[str, Any]:
+        nodes: list[dict[str, Any]] = self.mesh.status()["nodes"]
+        return next((n for n in nodes if n["name"] == name), dict[str, Any]())
+
+    def serving(self, model: str) -> list[dict[str, Any]]:
+        """A model's replicas that are ready on nodes that are healthy."""
+        healthy = {n["id"] for n in self.mesh.status()["nodes"] if n["state"] == "healthy"}
+        return [r for r in self.mesh.ready_replicas(model) if r["node"] in healthy]
+
+    def engine_runs(self, name: str, replica: str) -> bool:
+        """Whether a machine has a process for a replica."""
+        for each in psutil.Process(self.workers[name].pid).children(recursive=True):
+            try:
+                if any(word.endswith(f"/{replica}.json") for word in each.cmdline()):
+                    return True
+            except psutil.Error:
+                continue
+        return False
+
+
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    folder = tmp_path_factory.mktemp("machines")
+    with ExitStack() as stack:
+        lan = stack.enter_context(wired("gate", *NAMES))
+        gate = lan["gate"]
+        (folder / "state").mkdir(mode=0o700)
+        (folder / "state" / "ports.json").write_text('{"gateway": 8080, "nats": 4222}')
+        for port in (8080, 4222):
+            door = Door(gate, f"tcp:{gate.address}:{port}", f"tcp:127.0.0.1:{port}")
+            stack.callback(door.close)
+        mesh = MeshUnderTest(
+            folder,
+            workers=0,
+            inside=gate.argv,
+            WEFT_START_GRACE="5",
+            WEFT_RESUME_WAIT_S="60",
+            WEFT_ALLOW_ANONYMOUS="1",
+            WEFT_WORKER_NATS_URL=f"nats://{gate.address}:4222",
+        )
+        stack.callback(mesh.close)
+        mesh.up()
+        door = Door(gate, f"unix:{folder}/door", "tcp:127.0.0.1:8080")
+        stack.callback(door.close)
+        mesh.http.close()
+        mesh.http = client(folder / "door")
+        line = mesh.weft("tokens", "create").stdout.splitlines()[-1]
+        line = line[line.index("weft worker") :].replace("127.0.0.1", gate.address)
+        made = Machines(lan, mesh, line)
+        for name in NAMES:
+            worker = WorkerUnderTest(lan[name], line, folder, "--name", name, "--host", lan[name].address)
+            made.workers[name] = worker
+            stack.callback(worker.close)
+        yield made
+
+
+@pytest.fixture
+def both(machines: Machines) -> Machines:
+    """Both approved and healthy, and one model with two replicas."""
+    mesh = machines.mesh
+    for name in NAMES:
+        until(f"{name} asks to join", lambda name=name: machines.node(name))
+        if machines.node(name)["state"] == "pending":
+            assert 0 == mesh.weft("nodes", "approve", name).returncode
+    for name in NAMES:
+        until(f"{name} is healthy", lambda name=name: machines.node(name)["state"] == "healthy")
+    for model, (strategy, replicas) in MODELS.items():
+        spec = {
+            "source": {"kind": "builtin", "name": "tiny"},
+            "engine": "llama.cpp",
+            "min_replicas": replicas,
+            "max_replicas": replicas,
+            "strategy": strategy,
+        }
+        mesh.deploy(model, spec).raise_for_status()
+    for model, (_, replicas) in MODELS.items():
+        until(f"{model} is ready", lambda m=model, r=replicas: len(machines.serving(m)) == r, 60)
+    return machines
+
+
+@pytest.mark.sabotage("lives-on-after-its-return")
+def test_a_machine_that_is_cut_off_costs_no_request_and_comes_back_to_no_request_of_the_old(both: Machines) -> None:
+    mesh, lan = both.mesh, both.lan
+    # given a machine that serves both models, and people who ask
+    (lost,) = both.serving("single")
+    name = lost["node_name"]
+    assert both.engine_runs(name, lost["id"])
+    with asking(mesh) as asked:
+        until("both models answer", lambda: all(asked.count(model) > 9 for model in MODELS), 30)
+        # when its cable is pulled
+        lan.cut(name)
+        cut = time.monotonic()
+        # then the other machine answers for the model that it has, and gets the one that only the lost one had
+        until("the shared model answers", lambda: asked.count("shared", cut) > 9, 30)
+        moved = until(
+            "the single model stands elsewhere",
+            lambda: next((r for r in both.serving("single") if r["node_name"] != name), None),
+            60,
+        )
+        until("it answers there", lambda: asked.count("single", cut) > 9, 60)
+        # and when the lost one comes back
+        lan.mend(name)
+        until(f"{name} is healthy", lambda: both.node(name)["state"] == "healthy", 60)
+        back = time.monotonic()
+        # then what it ran is ended there
+        until("the old engine has ended", lambda: not both.engine_runs(name, lost["id"]), 60)
+        until("both models answer", lambda: all(asked.count(model, back) > 9 for model in MODELS), 30)
+    # and nobody has noticed anything, and the old engine has answered for nobody
+    assert [] == asked.failures
+    assert not [each for each in asked.answers if each.asked > back and each.replica == lost["id"]]
+    assert [moved["id"]] == [r["id"] for r in both.serving("single")]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Who answered, for which model, and when it was asked."""
+
+    model: str
+    asked: float
+    replica: str
+
+
+@dataclass
+class Asked:
+    """What became of the requests of several threads."""
+
+    answers: list[Answer] = field(default_factory=list[Answer])
+    failures: list[str] = field(default_factory=list[str])
+
+    def count(self, model: str, since: float = 0.0) -> int:
+        return sum(each.model == model and each.asked > since for each in self.answers)
+
+
+@contextmanager
+def asking(mesh: MeshUnderTest, threads: int = 2) -> Generator[Asked]:
+    """Ask each model all the time, from several threads, whole answers and streams by turns."""
+    asked, stop = Asked(), threading.Event()
+
+    def one(turn: int, model: str) -> Answer:
+        began = time.monotonic()
+        question = f"What is {turn % 9} plus {turn % 7}?"
+        if turn % 2:
+            response = mesh.chat(question, model, max_tokens=24)
+            assert 200 == response.status_code, response.text
+            assert response.json()["choices"][0]["finish_reason"] in ("stop", "length"), response.text
+        else:
+            response = mesh.chat(question, model, max_tokens=24, stream=True)
+            assert 200 == response.status_code, response.text
+            assert re.search(r'"finish_reason":"(stop|length)"', response.text), response.text
+            assert response.text.rstrip().endswith("data: [DONE]"), response.text
+        return Answer(model, began, response.headers["x-weft-replica"])
+
+    def ask(model: str) -> None:
+        turn = 0
+        while not stop.wait(0.05):
+            turn += 1
+            try:
+                asked.answers.append(one(turn, model))
+            except Exception as error:
+                asked.failures.append(f"{model}: {type(error).__name__}: {error}"[:500])
+
+    running = [threading.Thread(target=ask, args=(model,)) for model in MODELS for _ in range(threads)]
+    for each in running:
+        each.start()
+    try:
+        yield asked
+    finally:
+        stop.set()
+        for each in running:
+            each.join(100)
