@@ -194,6 +194,9 @@ async def test_a_machine_joins_with_a_token_and_polls_for_its_credential(world: 
         ):
             said = await client.post("/api/node/register", **registration(wrong))
             assert status == said.status_code, said.text
+        said = await client.post("/api/node/register", **registration(body | {"kind": "toaster"}))
+        assert (400, "kind") == (said.status_code, said.json()["param"])
+        assert "'worker' or 'agent'" in said.json()["detail"]
         said = await client.post("/api/node/register", **registration(body))
         assert (202, id) == (said.status_code, said.json()["node"])
 

@@ -7,7 +7,7 @@ from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.machine import Reported
 from weft_contracts.facts.model import Scaled, SpecAccepted
 from weft_contracts.facts.node import Approved, Healthy, Joined
-from weft_contracts.facts.values import Addresses, Backend, Device, EngineName, Hardware, ModelSpec
+from weft_contracts.facts.values import Addresses, Backend, Device, EngineName, Hardware, ModelSpec, NodeKind
 from weft_contracts.ids import CorrelationId, EventId, ModelId, NodeId, ReplicaId, TokenId, replica_id
 from weft_contracts.subjects import Aggregate, machine, model, node
 
@@ -66,6 +66,7 @@ class ImaginedLog:
         engines: tuple[EngineName, ...] = ("llama.cpp", "simulated", "vllm"),
         labels: dict[str, str] | None = None,
         builtins: tuple[str, ...] = ("tiny",),
+        kind: NodeKind = "worker",
     ) -> NodeId:
         """A healthy node with one device for each of `memory` (bytes)."""
         id = NodeId(f"n-{name}")
@@ -83,6 +84,7 @@ class ImaginedLog:
             token=TokenId("t-1"),
             addresses=Addresses(host="127.0.0.1", http_port=1),
             labels=labels or {},
+            node_kind=kind,
         )
         self.add(node(id), joined, Approved(by="t-1"))
         self.add(machine(id), Reported(hardware=hardware, backends=backends, builtins=builtins, agent_version="1"))

@@ -53,6 +53,12 @@ def test_a_node_that_takes_nothing_new_says_why(fact: Fact, reason: str):
     assert {reason: 1} == refusals(log, SIMULATED)
 
 
+def test_an_agent_runs_no_models():
+    log = ImaginedLog()
+    log.node("a", GIB, kind="agent")
+    assert {"is of the kind agent, which runs no models": 1} == refusals(log, SIMULATED)
+
+
 @pytest.mark.parametrize(
     ("selector", "reason"),
     [

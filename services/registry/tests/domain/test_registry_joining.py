@@ -177,6 +177,15 @@ def test_a_node_keeps_its_name(story: Story) -> None:
     assert "a" == story.view(1).name
 
 
+def test_a_node_is_of_the_kind_that_it_joined_as(story: Story) -> None:
+    id = story.token()
+    story.join(1, id, node_kind="agent")
+    assert "agent" == story.view(1).kind
+    assert isinstance(story.join(1, id, node_kind="agent"), Fulfilled)
+    status, reason = refusal(story.join(1, id))
+    assert (409, True) == (status, "of the kind agent" in reason)
+
+
 def test_a_pending_node_that_comes_again_with_an_approving_token_is_approved(story: Story) -> None:
     story.join(1, story.token("plain", approves=False))
     story.join(1, story.token("good", approves=True))

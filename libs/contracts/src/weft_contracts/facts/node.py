@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from weft_contracts.facts.fact import Fact
-from weft_contracts.facts.values import Addresses, Caps, Member, ModelSpec
+from weft_contracts.facts.values import Addresses, Caps, Member, ModelSpec, NodeKind
 from weft_contracts.ids import ModelId, NodeId, ReplicaId, TokenId
 from weft_contracts.subjects import Kind
 
@@ -25,6 +25,7 @@ class Joined(_Node, frozen=True):
     addresses: Addresses
     labels: dict[str, str] = {}
     caps: Caps = Caps()
+    node_kind: NodeKind = "worker"
     certificate_key: str = ""
     """The public key of its certificates; empty: it has none."""
 

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from weft_contracts.facts.fact import Fact
-from weft_contracts.facts.values import Addresses, Caps, ModelSpec, Scope, VramBudget
+from weft_contracts.facts.values import Addresses, Caps, ModelSpec, NodeKind, Scope, VramBudget
 from weft_contracts.ids import KeyId, ModelId, NodeId, TokenId
 from weft_contracts.subjects import Kind
 
@@ -26,6 +26,7 @@ class JoinRequested(_Request, frozen=True):
     caps: Caps = Caps()
     certificate_key: str = ""
     """For which it asks certificates (`certificates.check_key`); empty: for none."""
+    node_kind: NodeKind = "worker"
 
 
 class ApprovalRequested(_Request, frozen=True):

@@ -11,6 +11,8 @@ Vendor = Literal["nvidia", "amd", "intel", "apple", "ascend", "cpu"]
 EngineName = Literal["llama.cpp", "simulated", "vllm"]
 Scope = Literal["admin", "inference", "read"]
 """What an API key lets its bearer do: everything; ask models; look at the mesh without changing it."""
+NodeKind = Literal["worker", "agent"]
+"""A worker runs models; an agent does not, and is placed nothing on."""
 Scalar = bool | int | float | str
 Count = Annotated[int, Field(ge=0, le=1 << 53)]
 """A number of bytes or things, as a machine may say it."""

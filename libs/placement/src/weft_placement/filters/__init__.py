@@ -11,11 +11,12 @@ from weft_placement.filters.labels import labels
 from weft_placement.filters.open import open_to_replicas
 from weft_placement.filters.per_model import per_model
 from weft_placement.filters.slots import slots
+from weft_placement.filters.works import works
 from weft_placement.fleet import Held, NodeView
 
 Filter = Callable[[NodeView, Held, Demand], str | None]
 """Returns the reason for its no, said of the node: `is draining`. Never with the node's own figures:
 equal reasons are counted."""
 
-FILTERS: tuple[Filter, ...] = (labels, approved, open_to_replicas, backend, files, slots, per_model, apart)
+FILTERS: tuple[Filter, ...] = (works, labels, approved, open_to_replicas, backend, files, slots, per_model, apart)
 """Before them all comes `avoid`, which asks the replica and not its revision."""

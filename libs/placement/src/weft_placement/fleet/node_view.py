@@ -10,7 +10,7 @@ from weft_contracts.facts.machine import (
     MachineFact,
 )
 from weft_contracts.facts.node import Draining, NodeFact
-from weft_contracts.facts.values import Addresses, Backend, Caps, Hardware
+from weft_contracts.facts.values import Addresses, Backend, Caps, Hardware, NodeKind
 from weft_contracts.ids import NodeId, ReplicaId
 
 from weft_placement.fleet.auto_labels import auto_labels
@@ -47,6 +47,7 @@ class NodeView:
     """What an admin allows."""
     caps: Caps = _SILENT
     """The worker's, and over them an admin's."""
+    kind: NodeKind = "worker"
     sequence: int = 0
     """Of the node aggregate's last commit: what a guard expects."""
     approved: bool = False
@@ -141,6 +142,7 @@ def evolve_node(id: NodeId, view: NodeView | None, fact: NodeFact, at: float) ->
             labels={},
             own_caps=fact.caps,
             caps=fact.caps,
+            kind=fact.node_kind,
         )
         return _relabelled(view)
     if view is None:

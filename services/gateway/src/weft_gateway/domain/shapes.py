@@ -21,6 +21,7 @@ def node_shape(view: NodeView) -> Shape:
     return {
         "id": view.id,
         "name": view.name,
+        "kind": view.kind,
         "state": view.state,
         "approved": view.approved,
         "addresses": view.addresses.model_dump(mode="json"),

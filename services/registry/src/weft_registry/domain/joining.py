@@ -67,6 +67,8 @@ def join(state: RegistryState, pending: Pending, fact: JoinRequested, now: float
         )
     approval: tuple[Fact, ...] = (Approved(by=fact.token),) if token.approves else ()
     if node is not None:
+        if node.kind != fact.node_kind:
+            return rejected(pending, 409, f"this node joined as a node of the kind {node.kind}: it needs a new key")
         if node.name != fact.name:
             return rejected(pending, 409, f"this node joined as {node.name!r}: a node keeps its name")
         facts: tuple[Fact, ...] = (_rejoined(fact), *lifted_by_joining(node))
@@ -86,6 +88,7 @@ def join(state: RegistryState, pending: Pending, fact: JoinRequested, now: float
         addresses=fact.addresses,
         labels=fact.labels,
         caps=fact.caps,
+        node_kind=fact.node_kind,
         certificate_key=fact.certificate_key,
     )
     commits = [Commit(node_of(id), (joined, *approval), Guard(node_of(id), 0), cause)]

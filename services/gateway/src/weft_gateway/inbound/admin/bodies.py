@@ -10,6 +10,7 @@ from weft_contracts.facts.values import (
     Caps,
     EngineName,
     ModelSpec,
+    NodeKind,
     PathSource,
     Scalar,
     Scope,
@@ -106,6 +107,7 @@ class RegisterBody(BaseModel, frozen=True, extra="forbid"):
     caps: CapsBody = CapsBody()
     certificate_key: Annotated[str, Field(max_length=256)] = ""
     """For which it asks certificates, where the mesh speaks TLS: a public key on P-256, base64 of its DER."""
+    kind: NodeKind = "worker"
 
 
 class AddressesBody(Addresses, frozen=True, extra="forbid"):

@@ -85,6 +85,7 @@ class Joining:
             addresses=Addresses.model_validate(body.addresses.model_dump()),
             labels=body.labels,
             caps=body.caps.caps(),
+            node_kind=body.kind,
             certificate_key=key,
         )
         return done(await self._asking.ask(request, fact, actor=token), 202)
