@@ -196,7 +196,7 @@ class CrampedWorker:
         token = (self._mesh.state / "join-token").read_text().strip()
         program = (
             f"mount -t tmpfs -o size=1m tmpfs '{self._state}' && exec '{sys.executable}' -m weft_cli worker "
-            f"--join {self._mesh.url} --name cramped --label disk=tiny --state '{self._state}'"
+            f"--join {self._mesh.url} --name cramped --labels disk=tiny --state '{self._state}'"
         )
         with self._log.open("w") as log:
             self._process = subprocess.Popen(

@@ -114,7 +114,7 @@ def test_a_machine_that_returns_keeps_what_admins_said_and_says_anew_what_it_is(
     mesh = staffed
     # given a machine that was approved by hand, labelled, capped and cordoned
     secret = new_token(mesh)
-    with machine(mesh, "regular", secret, "--label", "disk=slow", "--max-replicas-per-model", "5"):
+    with machine(mesh, "regular", secret, "--labels", "disk=slow", "--max-replicas-per-model", "5"):
         reaches(mesh, "regular", "pending")
         done(mesh, "nodes", "approve", "regular")
         before = until("it has reported", lambda: reaches(mesh, "regular", "healthy") if report(mesh) else None)
@@ -122,7 +122,7 @@ def test_a_machine_that_returns_keeps_what_admins_said_and_says_anew_what_it_is(
     done(mesh, "nodes", "max-replicas", "regular", "3")
     done(mesh, "nodes", "cordon", "regular")
     # when it returns with half of its processors and another label
-    again = ("--label", "disk=slow", "--label", "rack=r9", "--max-replicas-per-model", "5")
+    again = ("--labels", "disk=slow,rack=r9", "--max-replicas-per-model", "5")
     with machine(mesh, "regular", secret, *again, WEFT_SHARE="1/2"):
         whole = before["hardware"]["cpus"]
         until("it reports anew", lambda: report(mesh)["cpus"] == whole / 2, 60)

@@ -80,7 +80,7 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
         line = line[line.index("weft worker") :].replace("127.0.0.1", gate.address)
         made = Machines(lan, mesh, line)
         for name in NAMES:
-            worker = WorkerUnderTest(lan[name], line, folder, "--name", name, "--host", lan[name].address)
+            worker = WorkerUnderTest(lan[name], line, folder, "--name", name)
             made.workers[name] = worker
             stack.callback(worker.close)
         yield made

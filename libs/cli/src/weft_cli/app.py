@@ -1,6 +1,5 @@
 """The commands of `weft`, declared: names, options, help. What they do is imported when they are called."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,7 +10,6 @@ from weft_cli.failure import Exit, Failure
 from weft_cli.keys_app import keys
 from weft_cli.observers_app import observers
 from weft_cli.options import (
-    DevicesOption,
     EngineOption,
     JsonOption,
     ListenOption,
@@ -23,14 +21,13 @@ from weft_cli.options import (
     PortOption,
     ReplicaArgument,
     ShellArgument,
-    SimulateGpusOption,
     StateOption,
     TlsCertOption,
     TlsKeyOption,
     UrlOption,
-    VramBudgetOption,
     WorkersOption,
 )
+from weft_cli.worker_app import worker
 
 app = typer.Typer(
     name="weft",
@@ -49,6 +46,7 @@ app.add_typer(brake, name="brake")
 app.command()(drain)
 app.add_typer(keys, name="keys")
 app.add_typer(observers, name="observers")
+app.command()(worker)
 
 
 @app.command()
@@ -262,29 +260,6 @@ def explain(
     from weft_cli.commands import explain as command
 
     command.run(state, url, replica, as_json=as_json)
-
-
-@app.command()
-def worker(
-    join: Annotated[str, typer.Option(metavar="URL", help="The gateway of the mesh to join.")],
-    token: Annotated[str | None, typer.Option(envvar="WEFT_JOIN_TOKEN", help="A registration token.")] = None,
-    name: Annotated[str | None, typer.Option(help="The node's name (default: the host's).")] = None,
-    label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A label; repeatable.")] = None,
-    host: Annotated[str | None, typer.Option(help="The address where gateways reach this node.")] = None,
-    max_replicas: Annotated[
-        int | None, typer.Option("--max-replicas-per-model", min=0, help="Of one model at most (default: no cap).")
-    ] = None,
-    folder: Annotated[Path | None, typer.Option("--state", metavar="DIR", help="What the worker keeps.")] = None,
-    devices: DevicesOption = None,
-    vram_budget: VramBudgetOption = None,
-    simulate_gpus: SimulateGpusOption = None,
-) -> None:
-    """Let this machine work for a mesh."""
-    from weft_cli.commands import worker as command
-
-    used, most = command.Devices(devices, vram_budget, simulate_gpus), max_replicas
-    labels = tuple(label or ())
-    command.run(join, token, name=name, labels=labels, host=host, folder=folder, max_replicas=most, devices=used)
 
 
 @app.command("test")

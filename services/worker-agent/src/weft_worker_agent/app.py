@@ -28,6 +28,7 @@ from weft_worker_agent.inbound.wake import Wake
 from weft_worker_agent.outbound import machine
 from weft_worker_agent.outbound.accelerators.nvidia import Nvml
 from weft_worker_agent.outbound.accelerators.search import search
+from weft_worker_agent.outbound.backends import environments
 from weft_worker_agent.outbound.certificate import NodeCertificate, NoKey, secured
 from weft_worker_agent.outbound.credential import Credential
 from weft_worker_agent.outbound.gateway import Gateway
@@ -63,12 +64,17 @@ class Agent:
         self._holder = f"worker-{secrets.token_hex(4)}"
         self._keeper = KeeperClient(keeper_socket)
         self._own = OwnLog()
+        own = environments(settings.backends)
+        for fault in own.wrong:
+            _log.warning("an engine's own environment is not used", reason=fault)
         self._hosts = Hosts(
             self._keeper,
             node=identity.node,
             launches=settings.state / "launch",
+            pythons={engine: it.python for engine, it in own.found.items()},
             python=settings.engine_python,
             address=settings.http_host,
+            first_port=settings.grpc_port,
             wake=lambda: self._changed(),
             tls_folder=certificate.folder if certificate is not None else None,
         )
@@ -78,7 +84,7 @@ class Agent:
         self._nvml = Nvml()
         use = settings.use
         base = machine.report(
-            settings.models or settings.state, settings.parts, tuple(one.vendor for one in use.simulated)
+            settings.models or settings.state, settings.parts, tuple(one.vendor for one in use.simulated), own.found
         )
         self._machine = MachineWatch(base, use, lambda: search(self._nvml), lambda: self._changed())
         self._pressure: PressureWatch | None = None

@@ -54,6 +54,8 @@ class WorkerSettings(BaseSettings):
     """Folder of the key, the credential, the socket, launch files and logs. One worker each."""
     models: Path | None = None
     """Folder of model files; its disk's free space is reported. Default: the state folder."""
+    backends: Path | None = None
+    """Folder of engines' own environments, `<engine>/bin/python` in it; an engine without one runs in the agent's."""
     share: Annotated[str, Field(pattern=_SHARE.pattern)] = "1/1"
     """What part of the machine's processors and memory this worker may use: `1/N`, N from 1 to 99."""
     devices: str = "all"
@@ -68,6 +70,8 @@ class WorkerSettings(BaseSettings):
     """Where the file server listens, and engines too."""
     http_port: Annotated[int, Field(ge=0, le=65535)] = 0
     """The file server's port; 0: any free one, kept over restarts."""
+    grpc_port: Annotated[int, Field(ge=0, le=65535)] = 0
+    """The first port of engines: each takes the next free one; 0: any free ones."""
     engine_python: str = sys.executable
     """The interpreter that runs engine hosts."""
     load_deadline: Annotated[float, Field(gt=0, le=86400)] = 300.0
@@ -165,7 +169,7 @@ class WorkerSettings(BaseSettings):
                 )
         return value
 
-    @field_validator("state", "models")
+    @field_validator("state", "models", "backends")
     @classmethod
     def _absolute(cls, value: Path | None) -> Path | None:
         return value.expanduser().absolute() if value is not None else None

@@ -3,9 +3,10 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from weft_contracts.digest import source_key
@@ -20,6 +21,7 @@ from weft_worker_agent.domain.own_part import Assignment
 from weft_worker_agent.domain.stall import Pulse, felt, stalled
 from weft_worker_agent.domain.steering import Action, Forget, Retire, Signal, Start
 from weft_worker_agent.outbound import launch
+from weft_worker_agent.outbound.engine_ports import NoPort, next_port
 from weft_worker_agent.outbound.host_watch import HostWatch, Secured
 from weft_worker_agent.outbound.keeper_client import KeeperClient, KeeperRefused, KeptHost
 from weft_worker_agent.outbound.launch import Identity, Status
@@ -41,6 +43,8 @@ class _Entry:
     progress: Progress | None = None
     watch: HostWatch | None = None
     status: Status = Status()  # noqa: RUF009 - frozen
+    port: int = 0
+    """Set for it to listen on; 0: it chooses."""
     offers: tuple[Offer, ...] | None = None
     """None: not looked for yet."""
     pulse: Pulse | None = None
@@ -58,11 +62,14 @@ class Hosts:
         launches: Path,
         python: str,
         address: str,
+        first_port: int = 0,
+        pythons: Mapping[str, str] = MappingProxyType({}),
         wake: Callable[[], None],
         tls_folder: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`address` is where engines listen; `wake` is called when something changed that rules look at.
+        """`address` is where engines listen, `first_port` the lowest of their ports (0: any); `pythons` are the
+        interpreters of engines with an environment of their own; `wake` is called when rules have something to look at.
         `tls_folder`: the node's certificate, which hosts show; None: they speak plainly.
         """
         self._tls_folder = tls_folder
@@ -70,7 +77,9 @@ class Hosts:
         self._node = node
         self._launches = launches
         self._python = python
+        self._pythons = pythons
         self._address = address
+        self._first_port = first_port
         self._wake = wake
         self._clock = clock
         self._entries: dict[Incarnation, _Entry] = {}
@@ -159,6 +168,7 @@ class Hosts:
             if (changed := found.another_than(assignment.fact.spec.weights)) is not None:
                 raise NotFound(changed)
             entry.offers = found.offers
+            entry.port = next_port(self._address, self._first_port, self._ports())
             file = launch.write_launch_file(
                 self._launches,
                 assignment,
@@ -166,15 +176,18 @@ class Hosts:
                 identity.incarnation,
                 found.path,
                 self._address,
+                entry.port,
                 self._tls_folder,
             )
-            argv = launch.command(self._python, file)
+            argv = launch.command(self._pythons.get(identity.engine, self._python), file)
             if entry.host.retire_at is not None:
                 self._set_end(entry, End(None, "retired before its start", permanent=False))
                 return
             entry.pid = await self._keeper.spawn(identity.incarnation, argv, launch.environment(), identity.body())
             entry.in_keeper = True
             _log.info("host started", replica=identity.replica, incarnation=identity.incarnation)
+        except NoPort as error:
+            self._set_end(entry, End(None, f"the engine could not be started: {error}", permanent=False))
         except NotFound as missing:
             self._set_end(entry, End(None, str(missing), permanent=False, local=True))
         except OSError as error:
@@ -183,6 +196,10 @@ class Hosts:
         except (KeeperRefused, KeyError) as error:
             self._set_end(entry, End(None, f"the engine could not be started: {error}", permanent=False))
         self._wake()
+
+    def _ports(self) -> set[int]:
+        """Those of the living hosts."""
+        return {port for e in self._entries.values() if e.host.lives for port in (e.port, e.status.port) if port}
 
     def _adopt(self, identity: Identity, kept: KeptHost) -> _Entry:
         host = Host(identity.replica, identity.epoch, identity.incarnation, self._clock())

@@ -100,9 +100,10 @@ def write_launch_file(
     incarnation: Incarnation,
     path: Path | None,
     host: str,
+    port: int = 0,
     tls_folder: Path | None = None,
 ) -> Path:
-    """Write what a host needs to know and return the file's path. Raises OSError."""
+    """Write what a host needs to know and return the file's path; port 0: it chooses one. Raises OSError."""
     fact = assignment.fact
     body: dict[str, Any] = {
         "replica": fact.replica,
@@ -115,6 +116,7 @@ def write_launch_file(
         "concurrency": fact.spec.concurrency,
         "engine_args": fact.spec.engine_args,
         "host": host,
+        "port": port,
         "tls_folder": str(tls_folder) if tls_folder is not None else None,
         "correlation_id": assignment.cause.correlation_id,
     }

@@ -5,13 +5,15 @@ import importlib.metadata
 import importlib.util
 import os
 import platform
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import psutil
 from weft_contracts.facts.machine import Reported
-from weft_contracts.facts.values import Backend, Device, Hardware, Vendor
+from weft_contracts.facts.values import Backend, Device, EngineName, Hardware, Vendor
 
+from weft_worker_agent.outbound.backends import Environment
 from weft_worker_agent.outbound.sources import BUILTINS
 
 AGENT_VERSION = "0.1.0"
@@ -19,17 +21,23 @@ _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _CPU_INFO = Path("/proc/cpuinfo")
 
 
-def report(models: Path, parts: int, simulated: Collection[Vendor] = ()) -> Reported:
+def report(
+    models: Path,
+    parts: int,
+    simulated: Collection[Vendor] = (),
+    own: Mapping[EngineName, Environment] = MappingProxyType({}),
+) -> Reported:
     """What the agent says of its machine, without its accelerators; takes some milliseconds.
 
     Args:
         models: the folder whose disk's free space counts.
         parts: workers that share this machine: each reports its part of processors and memory.
         simulated: vendors of the accelerators that are made up here.
+        own: engines that have an environment of their own.
     """
     return Reported(
         hardware=hardware(models, parts),
-        backends=backends(simulated),
+        backends=backends(simulated, own),
         builtins=builtins(),
         agent_version=AGENT_VERSION,
     )
@@ -47,7 +55,9 @@ def hardware(models: Path, parts: int) -> Hardware:
     )
 
 
-def backends(simulated: Collection[Vendor] = ()) -> tuple[Backend, ...]:
+def backends(
+    simulated: Collection[Vendor] = (), own: Mapping[EngineName, Environment] = MappingProxyType({})
+) -> tuple[Backend, ...]:
     """The engines that can be started here. None is imported: that would cost their memory here.
 
     Where accelerators are made up, the simulated engine runs on those and not on the processor.
@@ -57,6 +67,13 @@ def backends(simulated: Collection[Vendor] = ()) -> tuple[Backend, ...]:
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         version = importlib.metadata.version("xllamacpp")
         found.insert(0, Backend(engine="llama.cpp", version=version, vendors=("cpu",)))
+    names = {each.engine for each in found}
+    found = [
+        each.model_copy(update={"version": own[each.engine].version}) if each.engine in own else each for each in found
+    ]
+    found += [
+        Backend(engine=name, version=it.version, vendors=("cpu",)) for name, it in own.items() if name not in names
+    ]
     return tuple(found)
 
 
