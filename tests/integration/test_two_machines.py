@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -56,11 +57,6 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     with ExitStack() as stack:
         lan = stack.enter_context(wired("gate", *NAMES))
         gate = lan["gate"]
-        (folder / "state").mkdir(mode=0o700)
-        (folder / "state" / "ports.json").write_text('{"gateway": 8080, "nats": 4222}')
-        for port in (8080, 4222):
-            door = Door(gate, f"tcp:{gate.address}:{port}", f"tcp:127.0.0.1:{port}")
-            stack.callback(door.close)
         mesh = MeshUnderTest(
             folder,
             workers=0,
@@ -68,22 +64,27 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
             WEFT_START_GRACE="5",
             WEFT_RESUME_WAIT_S="60",
             WEFT_ALLOW_ANONYMOUS="1",
-            WEFT_WORKER_NATS_URL=f"nats://{gate.address}:4222",
         )
         stack.callback(mesh.close)
-        mesh.up()
-        door = Door(gate, f"unix:{folder}/door", "tcp:127.0.0.1:8080")
+        mesh.up("--listen", gate.address)
+        door = Door(gate, f"unix:{folder}/door", f"tcp:{gate.address}:{port_of(mesh)}")
         stack.callback(door.close)
         mesh.http.close()
-        mesh.http = client(folder / "door")
-        line = mesh.weft("tokens", "create").stdout.splitlines()[-1]
-        line = line[line.index("weft worker") :].replace("127.0.0.1", gate.address)
+        mesh.http = client(folder / "door", authority=mesh.state / "trust" / "authority.pem")
+        said = mesh.weft("tokens", "create")
+        assert 0 == said.returncode, said.stderr
+        line = said.stdout.splitlines()[-1]
+        line = line[line.index("weft worker") :]
         made = Machines(lan, mesh, line)
         for name in NAMES:
             worker = WorkerUnderTest(lan[name], line, folder, "--name", name)
             made.workers[name] = worker
             stack.callback(worker.close)
         yield made
+
+
+def port_of(mesh: MeshUnderTest) -> int:
+    return urlsplit(mesh.url).port or 443
 
 
 @pytest.fixture

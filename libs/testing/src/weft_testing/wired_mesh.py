@@ -3,6 +3,7 @@
 import os
 import shlex
 import signal
+import ssl
 import subprocess
 import sys
 from pathlib import Path
@@ -102,6 +103,10 @@ class WorkerUnderTest:
         self._lifeline = -1
 
 
-def client(socket: Path, timeout: float = 90.0) -> httpx.Client:
-    """A client that speaks through the Unix socket of a `Door`, whatever host its URLs name."""
-    return httpx.Client(transport=httpx.HTTPTransport(uds=str(socket)), timeout=timeout)
+def client(socket: Path, *, authority: Path | None = None, timeout: float = 90.0) -> httpx.Client:
+    """A client that speaks through the Unix socket of a `Door`, whatever host its URLs name.
+
+    `authority`: the certificate of the mesh's own, which then is demanded.
+    """
+    verify = ssl.create_default_context(cafile=authority) if authority is not None else True
+    return httpx.Client(transport=httpx.HTTPTransport(uds=str(socket), verify=verify), timeout=timeout)

@@ -9,8 +9,9 @@ from typing import Any
 from weft_cli import api, where
 from weft_cli.client import Gateway, Refused, Unreachable
 from weft_cli.commands import nodes as node_list
-from weft_cli.embedded import run_file
+from weft_cli.embedded import join_line, run_file
 from weft_cli.embedded.run_file import RunFile
+from weft_cli.embedded.state import State
 from weft_cli.failure import Exit
 from weft_cli.harmless import harmless
 from weft_cli.render import age, cut, table
@@ -40,8 +41,18 @@ def run(folder: Path | None, url: str | None, *, as_json: bool) -> None:
         print(json.dumps(_object(gateway, str(state.folder), record, found, problems), indent=1))
     else:
         _show(gateway, record, found, problems)
+        if record is not None:
+            _show_line(state, record.url)
     if not _ready(record, found):
         raise SystemExit(int(Exit.NOT_READY))
+
+
+def _show_line(state: State, url: str) -> None:
+    line = join_line.line(state, url)
+    if line is None:
+        print("\nthis mesh is for this machine alone; for others, too: weft up --listen ADDRESS")
+    else:
+        print(f"\non a new machine, then `weft nodes approve NAME` here:\n\n  {line}")
 
 
 def _ready(record: RunFile | None, found: api.Snapshot | None) -> bool:

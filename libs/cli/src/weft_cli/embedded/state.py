@@ -55,6 +55,11 @@ class State:
         return self.folder / "first-key"
 
     @property
+    def machine_token(self) -> Path:
+        """The token with which other machines may ask to join: `weft status` shows it."""
+        return self.folder / "machine-token.json"
+
+    @property
     def builtin_deployed(self) -> Path:
         """Exists once the built-in model was deployed: who removed it since doesn't get it back."""
         return self.folder / "builtin-deployed"

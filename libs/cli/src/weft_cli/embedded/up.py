@@ -13,7 +13,7 @@ from weft_contracts import certificates
 from weft_servers import state_lock
 
 from weft_cli.client import Gateway
-from weft_cli.embedded import builtin, entry, logs, ports, prerequisites, run_file
+from weft_cli.embedded import builtin, entry, join_line, logs, ports, prerequisites, run_file
 from weft_cli.embedded import reach as reaching
 from weft_cli.embedded.launcher import Options
 from weft_cli.embedded.mesh import SERVICES, Plan, port_names, stop_order
@@ -256,6 +256,11 @@ async def _come_up(options: Options, mesh: Mesh, voice: Voice) -> None:
     deploy = options.deploy and mesh.plan.workers > 0  # else the first other machine has yet to join
     serving = await builtin.serve_something(gateway, state.builtin_deployed, voice, deploy=deploy)
     keys_needed = await asyncio.to_thread(entry.keys_needed, url, authority)
+    if not mesh.plan.reach.loopback:
+        try:
+            await asyncio.to_thread(join_line.keep_token, state, gateway)
+        except Failure as e:
+            voice.line(f"  other machines get no line to join by: {e}; `weft tokens create` makes one")
     voice.line()
     voice.line(f"Weft serves at {url}")
     if serving:
@@ -265,6 +270,11 @@ async def _come_up(options: Options, mesh: Mesh, voice: Voice) -> None:
         voice.line()
     if keys_needed:
         await asyncio.to_thread(entry.tell, gateway, state.first_key, voice)
+    if (line := join_line.line(state, url)) is not None:
+        voice.line("on a new machine, then `weft nodes approve NAME` here:")
+        voice.line()
+        voice.line(f"  {line}")
+        voice.line()
     voice.line(f"state: {state.folder}   logs: {state.logs}   stop: Ctrl-C or `weft down`")
 
 
