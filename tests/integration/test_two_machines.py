@@ -1,6 +1,7 @@
-"""Two machines work for a mesh on a third: they join by the line that it prints, one is cut off and comes back, the
-other is drained. Whoever asks notices nothing of it."""
+"""Other machines work for a mesh: they join by the line that it prints, one is cut off and comes back, one is drained.
+Whoever asks notices nothing of it. Everything between the machines is TLS."""
 
+import json
 import re
 import threading
 import time
@@ -55,7 +56,7 @@ class Machines:
 def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     folder = tmp_path_factory.mktemp("machines")
     with ExitStack() as stack:
-        lan = stack.enter_context(wired("gate", *NAMES))
+        lan = stack.enter_context(wired("gate", *NAMES, "late"))
         gate = lan["gate"]
         mesh = MeshUnderTest(
             folder,
@@ -66,25 +67,20 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
             WEFT_ALLOW_ANONYMOUS="1",
         )
         stack.callback(mesh.close)
-        mesh.up("--listen", gate.address)
-        door = Door(gate, f"unix:{folder}/door", f"tcp:{gate.address}:{port_of(mesh)}")
+        mesh.up("--listen", "0.0.0.0")
+        door = Door(gate, f"unix:{folder}/door", f"tcp:127.0.0.1:{urlsplit(mesh.url).port}")
         stack.callback(door.close)
         mesh.http.close()
         mesh.http = client(folder / "door", authority=mesh.state / "trust" / "authority.pem")
-        said = mesh.weft("tokens", "create")
-        assert 0 == said.returncode, said.stderr
-        line = said.stdout.splitlines()[-1]
-        line = line[line.index("weft worker") :]
+        said = mesh.weft("status").stdout
+        line = next((each.strip() for each in said.splitlines() if "weft worker --join" in each), "")
+        assert f"--join https://{gate.address}:" in line, said
         made = Machines(lan, mesh, line)
         for name in NAMES:
             worker = WorkerUnderTest(lan[name], line, folder, "--name", name)
             made.workers[name] = worker
             stack.callback(worker.close)
         yield made
-
-
-def port_of(mesh: MeshUnderTest) -> int:
-    return urlsplit(mesh.url).port or 443
 
 
 @pytest.fixture
@@ -109,6 +105,43 @@ def both(machines: Machines) -> Machines:
     for model, (_, replicas) in MODELS.items():
         until(f"{model} is ready", lambda m=model, r=replicas: len(machines.serving(m)) == r, 60)
     return machines
+
+
+@pytest.mark.sabotage("line-for-nobody")
+def test_a_machine_joins_by_the_line_of_status_and_serves_once_it_is_approved(machines: Machines) -> None:
+    mesh, lan = machines.mesh, machines.lan
+    # given a model that only the new machine may run, and a worker with a token that is none
+    spec = {
+        "source": {"kind": "builtin", "name": "tiny"},
+        "engine": "llama.cpp",
+        "selector": {"rack": "new"},
+    }
+    with ExitStack() as stack:
+        secret = machines.line.rpartition(" ")[2]
+        forged = machines.line.replace(secret, f"x{secret[1:]}")
+        with WorkerUnderTest(lan["late"], forged, mesh.folder / "forged", "--name", "forged") as stranger:
+            until("the stranger is turned away", lambda: stranger.ended is not None, 30)
+            assert "WEFT_JOIN_TOKEN is not accepted" in stranger.log()
+        # when the line is pasted
+        worker = WorkerUnderTest(
+            lan["late"], machines.line, mesh.folder, "--name", "late", "--labels", "rack=new", "--grpc-port", "7100"
+        )
+        stack.callback(worker.close)
+        # then the machine waits for an admin
+        until("late asks to join", lambda: machines.node("late"), 30)
+        late = machines.node("late")
+        assert ("pending", lan["late"].address) == (late["state"], late["addresses"]["host"])
+        # and once it is approved, it serves, at the port that it was told
+        assert 0 == mesh.weft("nodes", "approve", "late").returncode
+        until("late is healthy", lambda: machines.node("late")["state"] == "healthy", 30)
+        mesh.deploy("only-late", spec).raise_for_status()
+        (replica,) = until("the model is ready", lambda: mesh.ready_replicas("only-late"), 60)
+        assert "late" == replica["node_name"]
+        assert [7100] == [f["fact"]["port"] for f in mesh.facts("run", "ready") if replica["id"] in json.dumps(f)]
+        assert "Paris" in until("it answers", lambda: mesh.ask(model="only-late"), 30)
+        # and what it serves is gone with it
+        assert 0 == mesh.weft("remove", "only-late").returncode
+    assert 0 == mesh.weft("nodes", "remove", "late", "--force").returncode
 
 
 @pytest.mark.sabotage("lives-on-after-its-return")

@@ -51,6 +51,7 @@ class WorkerUnderTest:
         words = shlex.split(line)
         if words[:2] != ["weft", "worker"]:
             raise AssertionError(f"no line that makes a worker: {line!r}")
+        folder.mkdir(exist_ok=True)
         self.machine = machine
         self.state = folder / machine.name
         self._log = folder / f"{machine.name}.log"
