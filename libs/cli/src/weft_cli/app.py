@@ -1,5 +1,6 @@
 """The commands of `weft`, declared: names, options, help. What they do is imported when they are called."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -260,6 +261,18 @@ def explain(
     from weft_cli.commands import explain as command
 
     command.run(state, url, replica, as_json=as_json)
+
+
+@app.command("nats-config")
+def nats_config(
+    servers: Annotated[list[str], typer.Argument(metavar="NAME=HOST[:PORT[:ROUTES[:MONITOR]]]…")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="A folder for each server comes here.")] = Path("nats"),
+    state: StateOption = None,
+) -> None:
+    """Write the configuration of NATS servers of your own: one, or three or five that replicate."""
+    from weft_cli.commands import nats_config as command
+
+    command.run(state, tuple(servers), out)
 
 
 @app.command("test")

@@ -112,6 +112,15 @@ class Trust:
             expires_in_s=expires_in_s,
         )
 
+    def says(self, account: Account, token: str) -> bool:
+        """Whether an account's token, as a server has it, says what the one known here does, revocations aside.
+
+        Raises BadToken: it is not signed by this mesh's operator.
+        """
+        own = read(self.account_tokens[self.public(account)]).body
+        there = read(token, issuers=[self.operator.public]).body
+        return _but_revocations(own) == _but_revocations(there)
+
     def revoked(self, account: Account, *, current: str | None = None) -> dict[str, int]:
         """The account's revocations so far: user key → time. Raises BadToken as `with_revocations`."""
         token = current or self.account_tokens[self.public(account)]
@@ -231,8 +240,11 @@ def _minted(trust: Trust, key: str, plan: AccountPlan, resolver: Path | None = N
 
 
 def _says(token: str, plan: AccountPlan) -> bool:
-    body = {k: v for k, v in read(token).body.items() if k != "revocations"}
-    return body == account_body(plan)
+    return _but_revocations(read(token).body) == account_body(plan)
+
+
+def _but_revocations(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in body.items() if k != "revocations"}
 
 
 def _seed(file: Path) -> KeyPair:

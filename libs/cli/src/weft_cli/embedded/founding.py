@@ -1,8 +1,9 @@
 """The founding step: keys, credentials and topology. A process of its own that ends when it is done.
 
-    python -m weft_cli.embedded.founding STATE NAMES
+    python -m weft_cli.embedded.founding STATE NAMES OUTSIDE
 
-NAMES is JSON: the gateway's names and addresses, or null where the mesh speaks plainly. It prints what `trust.Keys`
+NAMES is JSON: the gateway's names and addresses, or null where the mesh speaks plainly. OUTSIDE: true where NATS is an
+operator's: then its accounts are brought to this version's walls, and it must be durable. It prints what `trust.Keys`
 holds as one line of JSON once keys, credentials and certificates lie in the state, reads the server's URL from stdin
 and ends when the server holds the topology. Apart from the launcher because that stays resident, and what is imported
 here would stay with it.
@@ -14,18 +15,23 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from weft_contracts import certificates, permissions
+from weft_eventlog.errors import LogUnavailable
 from weft_servers import trust
 from weft_servers.grants import FULL
 from weft_servers.mesh_walls import mesh_walls, service_credentials
 from weft_servers.nats_conf import NatsConf
+from weft_servers.nats_server import NotDurable
 
 from weft_cli.embedded.state import State, write_private
 
 if TYPE_CHECKING:
     from weft_servers.authority import Authority
+
+
+_DECLARE_S = 60.0
 
 
 def found(state: State) -> trust.Trust:
@@ -48,27 +54,53 @@ def certify(state: State, names: list[str]) -> "Authority":
     return found
 
 
-async def declare(found: trust.Trust, url: str, authority: "Authority | None") -> None:
+async def declare(found: trust.Trust, url: str, authority: "Authority | None", *, outside: bool = False) -> None:
     """Make the server hold the topology. Raises nats.errors.Error when it can't be reached or refuses."""
     from weft_eventlog.topology import apply_topology
     from weft_runtime.connection import connect
 
-    user = found.user(trust.Account.MESH, "founding", FULL, expires_in_s=120)
     tls = None
     if authority is not None:
         from weft_runtime.tls import client_context, nats_options
 
         tls = nats_options(client_context(authority.pem))
+    if outside:
+        user = found.user(trust.Account.SYS, "founding", FULL, expires_in_s=120)
+        client = await connect(
+            url, jwt=user.token, seed=user.seed.encode(), inbox="_INBOX_founding", name="founding", tls=tls
+        )
+        try:
+            await bring_up(client, found)
+        finally:
+            await client.close()
+    user = found.user(trust.Account.MESH, "founding", FULL, expires_in_s=120)
     client = await connect(
         url, jwt=user.token, seed=user.seed.encode(), inbox="_INBOX_founding", name="founding", tls=tls
     )
     try:
-        await apply_topology(client)
+        await apply_topology(client, servers=len(client.servers))
     finally:
         await client.close()
 
 
-def main(folder: str, names: str) -> int:
+async def bring_up(client: Any, found: trust.Trust) -> None:
+    """See that an operator's servers are durable, and know the accounts as this version has them.
+
+    `client` is of the system account. Raises NotDurable, LogUnavailable.
+    """
+    from weft_eventlog.accounts import account_token, push_account, servers
+    from weft_servers.nats_server import check_durable
+
+    for each in await servers(client):
+        check_durable(each)
+    for account in (trust.Account.MESH, trust.Account.WORKERS, trust.Account.OBSERVERS):
+        current = await account_token(client, found.public(account))
+        if current is None or not found.says(account, current):
+            revoked = found.revoked(account, current=current) if current is not None else {}
+            await push_account(client, found.with_revocations(account, revoked))
+
+
+def main(folder: str, names: str, outside: str) -> int:
     """Do both steps; the exit status, with the reason on stderr."""
     state, served = State(Path(folder)), json.loads(names)
     try:
@@ -82,9 +114,16 @@ def main(folder: str, names: str) -> int:
     importlib.import_module("weft_runtime.connection")  # while the server starts
     if not (url := sys.stdin.readline().strip()):
         return 1
-    asyncio.run(asyncio.wait_for(declare(keys, url, authority), 60))
+    try:
+        asyncio.run(asyncio.wait_for(declare(keys, url, authority, outside=json.loads(outside)), _DECLARE_S))
+    except TimeoutError:
+        print(f"NATS at {url} did not do its part within {_DECLARE_S:g} s", file=sys.stderr)
+        return 1
+    except (LogUnavailable, NotDurable) as e:
+        print(e, file=sys.stderr)
+        return 1
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2]))
+    sys.exit(main(*sys.argv[1:4]))

@@ -13,6 +13,7 @@ from weft_servers.nats_conf import Listen, OperatorMode
 from weft_servers.port import LOOPBACK
 
 from weft_cli.embedded import processes, readiness, servers
+from weft_cli.embedded.outside import Outside
 from weft_cli.embedded.ports import Ports
 from weft_cli.embedded.processes import Command, Running
 from weft_cli.embedded.reach import Reach
@@ -57,6 +58,7 @@ class Plan:
     admin_key: str
     """This state's own: the gateway is told its hash."""
     reach: Reach
+    outside: Outside
     lock_fd: int
     """The state's lock, which every process inherits: it is free when the last of them has ended."""
 
@@ -68,6 +70,8 @@ class Plan:
     @property
     def nats_url(self) -> str:
         """Where this machine's services reach NATS."""
+        if self.outside.nats is not None:
+            return self.outside.nats
         return self._nats_listens.url(self.ports["nats"])
 
     @property
@@ -107,7 +111,9 @@ class Plan:
                 "WEFT_BOOTSTRAP_TOKEN_ID": token_id(self.join_secret),
                 "WEFT_BOOTSTRAP_TOKEN_HASH": token_hash(self.join_secret),
             }
-            if not self.reach.loopback:
+            if self.outside.nats is not None:
+                settings["WEFT_WORKER_NATS_URL"] = self.outside.nats
+            elif not self.reach.loopback:
                 scheme = "tls" if self.reach.tls else "nats"
                 settings["WEFT_WORKER_NATS_URL"] = f"{scheme}://{BY_GATEWAY}:{self.ports['nats']}"
         if name == "gateway":

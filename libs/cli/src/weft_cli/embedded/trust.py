@@ -33,9 +33,12 @@ class Keys:
 class Founding:
     """The founding step, begun. Use as an asynchronous context manager."""
 
-    def __init__(self, state: State, names: tuple[str, ...] | None) -> None:
-        """`names`: under which people reach the gateway; None: the mesh speaks plainly."""
+    def __init__(self, state: State, names: tuple[str, ...] | None, *, outside: bool = False) -> None:
+        """`names`: under which people reach the gateway; None: the mesh speaks plainly. `outside`: NATS is another's,
+        and is brought to the mesh's accounts.
+        """
         self._state = state
+        self._outside = outside
         self._names = names
         self._log = state.log("founding")
         self._process: asyncio.subprocess.Process | None = None
@@ -49,6 +52,7 @@ class Founding:
                 "weft_cli.embedded.founding",
                 str(self._state.folder),
                 json.dumps(self._names),
+                json.dumps(self._outside),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,

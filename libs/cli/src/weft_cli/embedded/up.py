@@ -13,7 +13,7 @@ from weft_contracts import certificates
 from weft_servers import state_lock
 
 from weft_cli.client import Gateway
-from weft_cli.embedded import builtin, entry, join_line, logs, ports, prerequisites, run_file
+from weft_cli.embedded import builtin, entry, join_line, logs, outside, ports, prerequisites, run_file
 from weft_cli.embedded import reach as reaching
 from weft_cli.embedded.launcher import Options
 from weft_cli.embedded.mesh import SERVICES, Plan, port_names, stop_order
@@ -47,16 +47,22 @@ class Mesh:
 
     async def start(self) -> None:
         """Start everything. Returns when all parts are ready; raises Failure with the first that isn't in time."""
-        self._watch(self.plan.postgres(self._know_postgres))
+        elsewhere = self.plan.outside
+        if elsewhere.postgres is not None:
+            self._postgres_url.set_result(elsewhere.postgres)
+        else:
+            self._watch(self.plan.postgres(self._know_postgres))
         gateway = asyncio.create_task(self._start_gateway())
         try:
             reach = self.plan.reach
-            async with Founding(self.plan.state, reach.names() if reach.tls else None) as founding:
+            names = reach.names() if reach.tls else None
+            async with Founding(self.plan.state, names, outside=elsewhere.nats is not None) as founding:
                 keys = await founding.keys()
-                nats = self._watch(self.plan.nats(keys.operator))
+                nats = self._watch(self.plan.nats(keys.operator)) if elsewhere.nats is None else None
                 self._founded.set()
                 self._watch(self.plan.service("registry"))
-                await self._ready(nats)
+                if nats is not None:
+                    await self._ready(nats)
                 await founding.declare(self.plan.nats_url)
             for number in range(1, self.plan.workers + 1):
                 self._watch(self.plan.worker(number, keys.authority))
@@ -72,7 +78,8 @@ class Mesh:
 
     async def _start_gateway(self) -> None:
         """It needs its database's address and its credentials, and nothing else has to wait for these two."""
-        await self._ready(self._supervised["postgres"])
+        if (postgres := self._supervised.get("postgres")) is not None:
+            await self._ready(postgres)
         url = await self._postgres_url
         await self._founded.wait()
         self._watch(self.plan.service("gateway", WEFT_POSTGRES_URL=url))
@@ -152,6 +159,9 @@ def run(options: Options, voice: Voice) -> Exit:
         with take_lock(options.state, voice) as lock:
             workers = _workers(options)
             reach = reaching.settled(options.state, options.listen, options.certificate, options.key)
+            servers = outside.settled(options.state)
+            if servers.nats is not None:
+                reach = replace(reach, tls=True)  # as those servers do
             settled = ports.settle(
                 options.state.ports, port_names(workers), options.port, reach.listen, options.nats_port
             )
@@ -159,7 +169,7 @@ def run(options: Options, voice: Voice) -> Exit:
                 voice.line(f"the port of {name} is taken by another process; it has a new one: {settled[name]}")
             secret = join_secret(options.state.join_token)
             own = admin_key(options.state.admin_key)
-            plan = Plan(options.state, settled, workers, secret, own, reach, lock.fd)
+            plan = Plan(options.state, settled, workers, secret, own, reach, servers, lock.fd)
             lock.record(url=plan.url)
             try:
                 return asyncio.run(_serve(options, plan, voice))

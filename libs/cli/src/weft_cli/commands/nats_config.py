@@ -1,0 +1,53 @@
+"""`weft nats-config`: the configuration of NATS servers that an operator runs for this mesh."""
+
+import os
+import secrets
+from pathlib import Path
+
+from weft_servers.cluster_conf import FILE, BadMember, Member, parse_member, render
+
+from weft_cli import where
+from weft_cli.embedded.state import State, write_private
+from weft_cli.failure import Exit, Failure
+
+
+def run(folder: Path | None, servers: tuple[str, ...], out: Path) -> None:
+    """Write one folder for each server. Raises Failure for what can't be meant, or is there already."""
+    try:
+        members = [parse_member(text) for text in servers]
+    except BadMember as error:
+        raise Failure(str(error), Exit.USAGE) from None
+    if len({each.name for each in members}) < len(members):
+        raise Failure("two servers have the same name: each needs its own", Exit.USAGE)
+    if len(members) not in (1, 3, 5):
+        raise Failure(f"{len(members)} servers: want 1, or 3 or 5, of which most must live", Exit.USAGE)
+    folders = [out.expanduser() / each.name for each in members]
+    if there := [each for each in folders if each.exists()]:
+        raise Failure(f"{there[0]} is there already: name another folder with --out, or move it away")
+    state = where.state(folder)
+    state.prepare()
+    _write(state, members, folders)
+    urls = ",".join(each.url for each in members)
+    for member, own in zip(members, folders, strict=True):
+        print(f"copy {own} to {member.host}, and start it there:  cd {own.name} && nats-server -c {FILE}")
+    print("\nonce they run, on this machine (the state remembers it):\n")
+    print(f"  WEFT_NATS_URL={urls} weft up --state {state.folder}")
+
+
+def _write(state: State, members: list[Member], folders: list[Path]) -> None:
+    from weft_contracts import certificates
+    from weft_servers import authority, trust
+    from weft_servers.mesh_walls import mesh_walls
+
+    try:
+        keys = trust.found(state.trust, mesh_walls())
+        signer = authority.found(state.trust)
+    except (trust.NoTrust, trust.ExposedTrust, OSError) as error:
+        raise Failure(str(error)) from None
+    password = secrets.token_urlsafe(24)
+    for member, own in zip(members, folders, strict=True):
+        own.mkdir(mode=0o700, parents=True)
+        signer.lay_out(own, certificates.NATS, [member.host])
+        write_private(own / FILE, render(member, members, keys.operator_mode(), password))
+        for each in ("jetstream", "accounts"):
+            os.mkdir(own / each, 0o700)
