@@ -1,0 +1,97 @@
+"""Servers that run elsewhere: named by settings, remembered by the state, configured by one command."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+from weft_cli.app import app
+from weft_cli.embedded.outside import Outside, settled
+from weft_cli.embedded.state import State
+from weft_cli.failure import Exit, Failure
+
+URLS = "tls://10.0.0.1:4222,tls://[fd00::2]:4222"
+POSTGRES = "postgresql://weft:secret@db.example:5432/weft"
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> State:
+    made = State(tmp_path / "state")
+    made.prepare()
+    return made
+
+
+def config(state: State, *words: str) -> str:
+    """What the command prints. Raises Failure as it does."""
+    done = CliRunner().invoke(app, ["nats-config", "--state", str(state.folder), *words])
+    if isinstance(done.exception, Failure):
+        raise done.exception
+    assert 0 == done.exit_code, done.output
+    return done.stdout
+
+
+def test_an_up_runs_on_the_servers_of_the_last_one(state: State) -> None:
+    # given
+    state.trust.mkdir()
+    assert Outside() == settled(state, {})
+    named = settled(state, {"WEFT_NATS_URL": URLS, "WEFT_POSTGRES_URL": POSTGRES})
+    # then
+    assert Outside(URLS, POSTGRES) == named == settled(state, {})
+    assert 0o600 == state.settings.stat().st_mode & 0o777
+    # and what else the state remembers stays
+    state.settings.write_text(json.dumps({"workers": 3}))
+    settled(state, {"WEFT_POSTGRES_URL": POSTGRES})
+    assert 3 == json.loads(state.settings.read_text())["workers"]
+
+
+@pytest.mark.parametrize(
+    "url", ["nats://10.0.0.1:4222", "tls://10.0.0.1", "tls://a:b@c:1", "10.0.0.1:4222", "tls://a:x"]
+)
+def test_an_address_that_cant_be_meant_is_wrong_usage(state: State, url: str) -> None:
+    state.trust.mkdir()
+    with pytest.raises(Failure, match="WEFT_NATS_URL: want tls://HOST:PORT, several separated by commas") as failure:
+        settled(state, {"WEFT_NATS_URL": f"{URLS},{url}"})
+    assert Exit.USAGE == failure.value.exit
+    with pytest.raises(Failure, match="WEFT_POSTGRES_URL: want postgresql://"):
+        settled(state, {"WEFT_POSTGRES_URL": "db.example"})
+
+
+def test_servers_that_dont_know_the_mesh_are_not_begun_with(state: State) -> None:
+    with pytest.raises(Failure, match="make their configuration first: weft nats-config"):
+        settled(state, {"WEFT_NATS_URL": URLS})
+
+
+def test_a_log_of_its_own_is_not_left_behind(state: State) -> None:
+    state.trust.mkdir()
+    (state.nats / "jetstream").mkdir(parents=True)
+    with pytest.raises(Failure, match="lies in its own NATS: use another state"):
+        settled(state, {"WEFT_NATS_URL": URLS})
+
+
+def test_the_configuration_of_servers_is_written_for_each_and_tells_how_to_go_on(state: State, tmp_path: Path) -> None:
+    said = config(state, "--out", str(tmp_path / "nats"), "n1=10.0.0.1", "n2=10.0.0.2", "n3=10.0.0.3")
+    assert "WEFT_NATS_URL=tls://10.0.0.1:4222,tls://10.0.0.2:4222,tls://10.0.0.3:4222 weft up" in said
+    for name in ("n1", "n2", "n3"):
+        own = tmp_path / "nats" / name
+        assert f"copy {own} to 10.0.0." in said
+        files = {"nats.conf", "certificate.pem", "key.pem", "authority.pem", "jetstream", "accounts"}
+        assert files == {each.name for each in own.iterdir()}
+        assert not [each for each in own.iterdir() if each.stat().st_mode & 0o077]
+    # and it isn't written over
+    with pytest.raises(Failure, match="is there already"):
+        config(state, "--out", str(tmp_path / "nats"), "n1=10.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["n1"], "'n1' names no server: want NAME=HOST"),
+        (["n1=a", "n1=b", "n2=c"], "two servers have the same name"),
+        (["n1=a", "n2=b"], "2 servers: want 1, or 3 or 5"),
+    ],
+)
+def test_servers_that_cant_be_meant_are_wrong_usage(state: State, words: list[str], says: str) -> None:
+    with pytest.raises(Failure) as failure:
+        config(state, *words)
+    assert says in str(failure.value)
+    assert Exit.USAGE == failure.value.exit
