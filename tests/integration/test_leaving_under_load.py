@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from weft_testing.machine import done, end, new_token, reaches, start
 from weft_testing.story import MeshUnderTest, until
 
-from .machines import done, end, new_token, reaches, start
 from .stream_load import StreamLoad
 
 SECONDS = max(60.0, float(os.environ.get("WEFT_STORY_LEAVING_S", "60")))

@@ -36,8 +36,21 @@ MUST_NOT_SEND = (
     "$JS.API.CONSUMER.MSG.NEXT.EVENTS.node-n-1",
     "$SYS.REQ.CLAIMS.UPDATE",
 )
-MUST_NOT_HEAR = (">", "weft.>", "weft.lease.>", "weft.usage.>", "weft.timer.>", "weft.snapshot.>", "$KV.>", "$O.>")
-MUST_NOT_HEAR += ("$JS.>", "$SYS.>", "_INBOX.>", "_INBOX_registry.>", "_INBOX_other.>")
+MUST_NOT_HEAR = (
+    ">",
+    "weft.>",
+    "weft.lease.>",
+    "weft.usage.>",
+    "weft.timer.>",
+    "weft.snapshot.>",
+    "$KV.>",
+    "$O.>",
+    "$JS.>",
+    "$SYS.>",
+    "_INBOX.>",
+    "_INBOX_registry.>",
+    "_INBOX_other.>",
+)
 
 
 @pytest.mark.slow

@@ -5,12 +5,9 @@ import json
 import re
 import socket
 import ssl
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +16,7 @@ import pytest
 from weft_contracts import certificates
 from weft_dataplane import SessionClient, SessionLost, make_hello
 from weft_dataplane.tls import Certificates, names_node
+from weft_testing.machine import machine
 from weft_testing.story import MeshUnderTest, until
 
 CREDENTIAL_S = 24
@@ -36,7 +34,7 @@ SLOW = {
 @pytest.fixture(scope="module")
 def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeshUnderTest]:
     """A mesh of two workers, TLS everywhere, credentials of seconds, a model with a replica on each."""
-    settings = {"WEFT_TLS": "always", "WEFT_CREDENTIAL_HOURS": str(CREDENTIAL_S / 3600)}
+    settings: dict[str, Any] = {"WEFT_TLS": "always", "WEFT_CREDENTIAL_HOURS": str(CREDENTIAL_S / 3600)}
     mesh = MeshUnderTest(tmp_path_factory.mktemp("closed"), workers=2, **settings)
     mesh.up("--no-model")
     try:
@@ -107,30 +105,6 @@ def streamed(mesh: MeshUnderTest, tokens: int) -> tuple[int, str]:
                 usage: dict[str, int] = piece.get("usage") or {}
                 count = usage.get("completion_tokens", count)
     return count, end
-
-
-@contextmanager
-def machine(mesh: MeshUnderTest, name: str, token: str) -> Generator[subprocess.Popen[bytes]]:
-    """`weft worker` as its user runs it; what it says lies in `<name>.out`."""
-    words = ["worker", "--join", mesh.url, "--token", token, "--name", name, "--state", str(mesh.folder / name)]
-    with (mesh.folder / f"{name}.out").open("ab") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "weft_cli", *words],
-            stdout=out,
-            stderr=out,
-            stdin=subprocess.DEVNULL,
-            env=mesh._environment(),
-        )
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.terminate()
-            try:
-                process.wait(40)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait(10)
 
 
 def token_of(mesh: MeshUnderTest) -> str:

@@ -40,7 +40,8 @@ class Certificates:
         """For one server, which takes nobody without a certificate of this mesh. Raises OSError."""
         first = self._renewed()
         assert first is not None
-        return grpc.dynamic_ssl_server_credentials(first, self._renewed, require_client_authentication=True)
+        renewed: Any = self._renewed  # its None is grpcio's word for "as before", which the stubs don't have
+        return grpc.dynamic_ssl_server_credentials(first, renewed, require_client_authentication=True)
 
     def channel(self) -> grpc.ChannelCredentials:
         """For one connection to a server of this mesh. Raises OSError."""
