@@ -177,3 +177,34 @@ def test_a_removed_machine_is_cut_off_its_replicas_move_and_only_its_name_comes_
             mesh.http.get(f"{mesh.url}/api/nodes?state=removed").json()["items"][0]["state"],
         )
     assert ["sold"] == [e["fact"]["why"] for e in mesh.facts("node", "removed")]
+
+
+@pytest.mark.slow
+@pytest.mark.sabotage("unloads-nothing")
+def test_a_model_is_taken_off_one_machine_and_serves_from_another_meanwhile(staffed: MeshUnderTest) -> None:
+    mesh = staffed
+    home = mesh.status()["nodes"][0]["name"]
+    mesh.deploy("handy", SIMULATED)
+    until("it serves", lambda: mesh.ready_replicas("handy"), 60)
+    assert {home} == set(placed(mesh, "handy").values())
+    # given no other machine that could run it, it stays where it must run
+    refused = mesh.weft("nodes", "unload", home, "handy")
+    assert (1, True) == (refused.returncode, f"only {home} can run it" in refused.stderr)
+    with machine(mesh, "spare", new_token(mesh, "--auto-approve")):
+        reaches(mesh, "spare", "healthy")
+        until("it has reported", lambda: node(mesh, "spare").get("hardware"), 60)
+        assert "handy" in done(mesh, "nodes", "models", home)
+        # when it is taken off, then it is gone from there and serves elsewhere
+        assert f"handy is off {home}" in done(mesh, "nodes", "unload", home, "handy")
+        assert {"spare"} == set(placed(mesh, "handy").values())
+        assert mesh.ready_replicas("handy")
+        assert "handy" not in done(mesh, "nodes", "models", home)
+        # and it was replaced before it was retired
+        ready = [e for e in mesh.facts("run", "ready") if e["key"].startswith(node(mesh, "spare")["id"])]
+        gone = [
+            e for e in mesh.facts("model", "scaled") if "handy is unloaded" in e["fact"]["why"] and e["fact"]["retire"]
+        ]
+        assert ready[0]["sequence"] < gone[0]["sequence"]
+        # and so it says itself, where it is asked again
+        assert f"handy is not on {home}" in done(mesh, "nodes", "unload", home, "handy")
+        done(mesh, "remove", "handy")

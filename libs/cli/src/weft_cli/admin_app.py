@@ -162,6 +162,28 @@ def resume(node: NodeArgument, state: StateOption = None, url: UrlOption = None)
 
 
 @nodes.command()
+def models(node: NodeArgument, as_json: JsonOption = False, state: StateOption = None, url: UrlOption = None) -> None:
+    """List what a node runs."""
+    from weft_cli.commands import node_models as command
+
+    command.run(state, url, node, as_json=as_json)
+
+
+@nodes.command()
+def unload(
+    node: NodeArgument,
+    model: Annotated[str, typer.Argument(help="Its name or id.")],
+    deadline: DeadlineOption = "60s",
+    state: StateOption = None,
+    url: UrlOption = None,
+) -> None:
+    """Take a model off a node: others serve first, elsewhere, where its minimum asks for them."""
+    from weft_cli.commands import node_models as command
+
+    command.unload(state, url, node, model, deadline)
+
+
+@nodes.command()
 def remove(
     node: NodeArgument,
     force: Annotated[bool, typer.Option("--force", help="At once: replicas that run there are lost.")] = False,

@@ -23,6 +23,7 @@ from weft_gateway.inbound.admin.logs import ReplicaLogs
 from weft_gateway.inbound.admin.models import Models
 from weft_gateway.inbound.admin.node_caps import NodeCaps
 from weft_gateway.inbound.admin.node_labels import NodeLabels
+from weft_gateway.inbound.admin.node_models import NodeModels
 from weft_gateway.inbound.admin.nodes import Nodes
 from weft_gateway.inbound.admin.replicas import Replicas
 from weft_gateway.inbound.admin.requests import RequestsForChange
@@ -94,6 +95,7 @@ async def start(runtime: Runtime) -> None:
         Nodes(directory, asking, people.lists).router,
         NodeLabels(directory, asking).router,
         NodeCaps(directory, asking).router,
+        NodeModels(directory, asking).router,
         RegistrationTokens(tokens, asking, tls.authority).router,
         APIKeys(memory.keys, asking, Names(runtime)).router,
         Brake(asking).router,

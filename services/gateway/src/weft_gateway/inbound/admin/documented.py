@@ -39,6 +39,14 @@ class NodeLeaves(NodeChanged):
     state: Literal["draining", "removed"]
 
 
+class Unloaded(NodeChanged):
+    """A model that is taken off a node."""
+
+    model: str
+    replicas: str
+    """The replicas that go, by id, with spaces between them; empty: none was there."""
+
+
 class TokenChanged(Changed):
     """A registration token that was changed."""
 

@@ -1,7 +1,9 @@
-"""`/api/node/drain`, `…/resume` and `…/deregister`: what a node's own machine says when it goes. Signed by its key."""
+"""`/api/node/models`, `…/drain`, `…/resume`, `…/deregister`: what a node's own machine asks and says. Signed by its
+key."""
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
@@ -13,6 +15,7 @@ from weft_gateway.inbound.admin.asking import Asking, done
 from weft_gateway.inbound.admin.bodies import SignedBody, SignedDrainBody
 from weft_gateway.inbound.admin.documented import PROBLEMS, NodeChanged
 from weft_gateway.inbound.admin.failures import Failures
+from weft_gateway.inbound.admin.node_models import models_on
 from weft_gateway.inbound.admin.signed import signing_node
 from weft_gateway.projections.directory import Directory
 
@@ -29,9 +32,14 @@ class Leaving:
         self._now = now
         self.router = APIRouter(tags=["joining"], responses=PROBLEMS)
         add = self.router.add_api_route
+        add("/api/node/models", self.models, methods=["POST"])
         add("/api/node/drain", self.drain, methods=["POST"], response_model=NodeChanged)
         add("/api/node/resume", self.resume, methods=["POST"], response_model=NodeChanged)
         add("/api/node/deregister", self.deregister, methods=["POST"], response_model=NodeChanged)
+
+    async def models(self, request: Request, body: SignedBody) -> dict[str, Any]:
+        """The node's own models and replicas, as the mesh has them."""
+        return {"items": models_on(self._directory, self._signed(request, body, "models"))}
 
     async def drain(self, request: Request, body: SignedDrainBody) -> JSONResponse:
         """The node stops: what runs there is replaced, finished and retired. Ends when it joins or resumes."""
