@@ -113,7 +113,7 @@ def test_a_drained_nodes_streams_all_end_whole_and_its_replica_serves_elsewhere_
 def test_a_worker_told_to_stop_drains_first_and_serves_again_when_it_is_back(mesh: MeshUnderTest) -> None:
     # given a machine of its own that serves
     secret = new_token(mesh, "--auto-approve")
-    guest = start(mesh, "guest", secret, "--label", "guest=yes")
+    guest = start(mesh, "guest", secret, "--labels", "guest=yes")
     try:
         id = reaches(mesh, "guest", "healthy")["id"]
         for other in ("worker-1", "worker-2"):
@@ -132,7 +132,7 @@ def test_a_worker_told_to_stop_drains_first_and_serves_again_when_it_is_back(mes
         assert IN_ORDER == story_of(mesh, id, after)
         assert "drained" == node(mesh, "guest")["state"]
         # and it is back in the mesh when it comes back, and serves
-        guest = start(mesh, "guest", secret, "--label", "guest=yes")
+        guest = start(mesh, "guest", secret, "--labels", "guest=yes")
         reaches(mesh, "guest", "healthy")
         assert ["worker"] == [e["fact"]["why"] for e in mesh.facts("node", "draining", after)]
         assert 1 == len(mesh.facts("node", "resumed", after))

@@ -36,6 +36,9 @@ def worker(
     max_replicas_per_model: Annotated[
         str | None, typer.Option(metavar="N", help="Of one model at most (default: no cap).")
     ] = None,
+    drain_timeout: Annotated[
+        str | None, typer.Option(metavar="SECONDS", help="For its drain when it is told to stop (default: 60).")
+    ] = None,
     state: Annotated[str | None, typer.Option(metavar="DIR", help="What the worker keeps.")] = None,
     devices: DevicesOption = None,
     vram_budget: VramBudgetOption = None,
@@ -55,6 +58,7 @@ def worker(
         "models-path": models_path,
         "backends-path": backends_path,
         "max-replicas-per-model": max_replicas_per_model,
+        "drain-timeout": drain_timeout,
         "state": state,
         "devices": devices,
         "vram-budget": vram_budget,

@@ -24,11 +24,12 @@ VARIABLES: Mapping[str, str] = {
     "vram-budget": "WEFT_VRAM_BUDGET",
     "simulate-gpus": "WEFT_SIMULATE_GPUS",
     "max-replicas-per-model": "WEFT_MAX_REPLICAS_PER_MODEL",
+    "drain-timeout": "WEFT_DRAIN_TIMEOUT",
     "state": "WEFT_STATE",
 }
 """The variable that a worker reads, by the option's name: `--name` on the command line, `name = …` in the file."""
 _PORTS = ("grpc-port", "http-port")
-_WHOLE = (*_PORTS, "max-replicas-per-model")
+_WHOLE = (*_PORTS, "max-replicas-per-model", "drain-timeout")
 
 
 def settings(flags: Mapping[str, str | None], environ: Mapping[str, str], file: Path | None) -> dict[str, str]:
