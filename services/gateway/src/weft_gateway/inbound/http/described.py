@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 from fastapi import FastAPI
 
+from weft_gateway.domain.access import OPEN_PATHS
 from weft_gateway.domain.openai.chat import ChatBody
 from weft_gateway.domain.openai.completions import CompletionBody
 
@@ -12,6 +13,11 @@ _SCHEMAS = "#/components/schemas/"
 _EXAMPLES: dict[str, dict[str, Any]] = {
     "ChatBody": {"model": "tiny", "messages": [{"role": "user", "content": "What is the capital of France?"}]},
     "CompletionBody": {"model": "tiny", "prompt": "What is the capital of France?", "max_tokens": 16},
+}
+_KEY = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "An API key, `weft-…`; none where this machine itself asks a gateway that listens on loopback.",
 }
 _STREAM = {"type": "string", "description": "Server-sent events, the last of them `[DONE]`."}
 _ERROR: dict[str, Any] = {
@@ -64,4 +70,9 @@ class Described(FastAPI):
             document = super().openapi()
             _, schemas = msgspec.json.schema_components((ChatBody, CompletionBody), ref_template=_SCHEMAS + "{name}")
             document["components"]["schemas"] |= schemas
+            document["components"]["securitySchemes"] = {"key": _KEY}
+            document["security"] = [{"key": []}, {}]
+            for path in OPEN_PATHS & document["paths"].keys():
+                for operation in document["paths"][path].values():
+                    operation["security"] = []
         return super().openapi()
