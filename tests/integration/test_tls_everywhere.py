@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 import socket
 import ssl
 import threading
@@ -16,7 +15,7 @@ import pytest
 from weft_contracts import certificates
 from weft_dataplane import SessionClient, SessionLost, make_hello
 from weft_dataplane.tls import Certificates, names_node
-from weft_testing.machine import machine
+from weft_testing.machine import done, machine, new_token
 from weft_testing.story import MeshUnderTest, until
 
 CREDENTIAL_S = 24
@@ -107,13 +106,6 @@ def streamed(mesh: MeshUnderTest, tokens: int) -> tuple[int, str]:
     return count, end
 
 
-def token_of(mesh: MeshUnderTest) -> str:
-    made = mesh.weft("tokens", "create")
-    found = re.search(r"--token (\S+)", made.stdout)
-    assert found is not None, made.stderr
-    return found[1]
-
-
 @pytest.mark.slow
 @pytest.mark.sabotage("engine-takes-any-certificate")
 def test_an_engine_host_takes_sessions_from_gateways_alone_and_a_gateway_believes_only_the_node_it_asked_for(
@@ -173,7 +165,7 @@ def test_streams_go_on_while_credentials_and_certificates_are_renewed_and_new_co
 @pytest.mark.sabotage("pin-is-not-compared")
 def test_a_machine_joins_the_mesh_that_its_token_names_and_tells_it_to_nobody_else(closed: MeshUnderTest) -> None:
     mesh = closed
-    token = token_of(mesh)
+    token = new_token(mesh)
     secret, digest = certificates.split_token(token)
     assert digest is not None
     # given a token of another mesh: this one's gateway might as well be a man in the middle
@@ -185,12 +177,12 @@ def test_a_machine_joins_the_mesh_that_its_token_names_and_tells_it_to_nobody_el
     # when the token is whole, it joins, waits, and serves
     with machine(mesh, "third", token):
         until("it asks to join", lambda: "third" in nodes(mesh), 60)
-        assert 0 == mesh.weft("nodes", "approve", "third").returncode
+        done(mesh, "nodes", "approve", "third")
         until("it is healthy", lambda: nodes(mesh)["third"]["state"] == "healthy", 60)
         tls = mesh.folder / "third" / "tls"
         assert 0o600 == (tls / certificates.KEY).stat().st_mode & 0o777
         # when it is removed, it is out at once
-        assert 0 == mesh.weft("nodes", "remove", "third", "--force").returncode
+        done(mesh, "nodes", "remove", "third", "--force")
         until("it is gone", lambda: "third" not in nodes(mesh) or nodes(mesh)["third"]["state"] == "removed", 10)
 
 
