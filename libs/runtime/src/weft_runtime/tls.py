@@ -70,6 +70,8 @@ class TlsFolder:
         context = self._plain_server()
         context.load_verify_locations(self.folder / certificates.AUTHORITY)
         context.verify_mode = ssl.CERT_OPTIONAL
+        context.num_tickets = 0  # who comes again shows a certificate that is good then
+        context.options |= ssl.OP_NO_TICKET
         return context
 
     def _plain_server(self) -> ssl.SSLContext:
