@@ -176,14 +176,13 @@ async def test_a_machine_joins_with_a_token_and_polls_for_its_credential(world: 
         return {"content": content, "headers": {**shown, "content-type": "application/json"}}
 
     async with owners(world), httpx.AsyncClient(base_url=world.url, timeout=20) as client:
-        unsigned: dict[str, Any]
-        wrongly: list[tuple[dict[str, Any], str]] = [
+        refused: tuple[tuple[dict[str, Any], str], ...] = (
             ({"json": body}, "not_signed"),
             (registration(body, KeyPair.new(Role.USER)), "bad_signature"),
             (registration(body, nonce="1"), "stale_nonce"),
             (registration(body) | {"content": json.dumps(body | {"name": "other"}).encode()}, "bad_signature"),
-        ]
-        for unsigned, code in wrongly:
+        )
+        for unsigned, code in refused:
             said = await client.post("/api/node/register", **unsigned)
             assert (401, code) == (said.status_code, said.json()["code"]), said.text
         for wrong, status in (

@@ -20,7 +20,7 @@ from weft_eventlog.projection import Fold
 from weft_eventlog.snapshots.store import SnapshotStore
 
 from weft_runtime import logs, traces, web
-from weft_runtime.connection import lasting, read_credentials, signed
+from weft_runtime.connection import hear, lasting, read_credentials, signed
 from weft_runtime.decider import Decide, Decider
 from weft_runtime.health import Health
 from weft_runtime.leadership import Leadership
@@ -64,6 +64,7 @@ class Runtime:
         self._roots: dict[str, asyncio.Task[None]] = {}
         self._stops: list[tuple[str, Stop, float]] = []
         self._leadership: Leadership | None = None
+        self._heard: list[str] = []
 
     @property
     def connections(self) -> int:
@@ -77,10 +78,15 @@ class Runtime:
 
     @property
     def subscriptions(self) -> tuple[str, ...]:
-        """All that this process hears: the filters of its projections and of the broker's subscribers."""
+        """All that this process hears: what it hears as it comes, its projections and the broker's subscribers."""
         filters = [filter for projection in self.projections for filter in projection.filters]
         subscribers: list[Any] = list(self.broker.subscribers)  # NATS' own, which have a subject
-        return (*dict.fromkeys([*filters, *(str(each.subject.template) for each in subscribers)]),)
+        return (*dict.fromkeys([*filters, *self._heard, *(str(each.subject.template) for each in subscribers)]),)
+
+    async def hear(self, filter: str, heard: Callable[[str], None]) -> None:
+        """Call `heard` with the subject of each message, whatever it holds; see `connection.hear`."""
+        await hear(self.client, filter, heard)
+        self._heard.append(filter)
 
     def event_log(self, actor: str) -> EventLog:
         """The log on this service's connection, for who appends under another name than the service's."""

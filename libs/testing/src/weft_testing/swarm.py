@@ -56,9 +56,6 @@ class Agent(BareNode):
             task.cancel()
         await asyncio.gather(*self._tasks, *self._work, return_exceptions=True)
         if self.client is not None:
-            transport: Any = self.client._transport
-            if transport is not None:
-                transport._io_writer.transport.abort()
             await close_all([self.client])
         self.client = None
 

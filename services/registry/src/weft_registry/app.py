@@ -40,7 +40,8 @@ async def start(runtime: Runtime) -> None:
         after_start=settings.start_grace,
         after_return=settings.return_grace,
     )
-    listener = LeaseListener(runtime.broker, state, patience, runtime.instance)
+    listener = LeaseListener(runtime, state, patience)
+    await listener.listen()
     token = _bootstrap(settings)
     release = version("weft-registry")
 

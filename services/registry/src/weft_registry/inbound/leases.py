@@ -4,10 +4,10 @@ import asyncio
 import time
 from typing import Any
 
-from faststream.nats import NatsBroker, NatsMessage
 from weft_contracts.ids import NodeId
 from weft_contracts.subjects import service_lease
 from weft_runtime.logs import get_logger
+from weft_runtime.service import Runtime
 
 from weft_registry.domain.hearing import Hearing, Patience, Signs
 from weft_registry.domain.state import RegistryState
@@ -20,21 +20,23 @@ _BEAT = 1.0
 class LeaseListener:
     """Hears every lease of the mesh, and its own beat, which tells that it hears."""
 
-    def __init__(self, broker: NatsBroker, state: RegistryState, patience: Patience, instance: str) -> None:
-        self._broker = broker
+    def __init__(self, runtime: Runtime, state: RegistryState, patience: Patience) -> None:
+        self._runtime = runtime
         self._state = state
-        self._beat = service_lease(f"registry.{instance}")
+        self._beat = service_lease(f"registry.{runtime.instance}")
         self._hearing = Hearing.begin(time.monotonic(), patience)
         self._connected: str | None = None
 
-        @broker.subscriber("weft.lease.node.*", decoder=_nothing, no_reply=True)
-        async def on_node(message: NatsMessage) -> None:  # pyright: ignore[reportUnusedFunction]
-            node = NodeId(message.raw_message.subject.rpartition(".")[2])  # pyright: ignore
-            self._hearing.note(node, time.monotonic())
+    async def listen(self) -> None:
+        """Begin to hear: the nodes, and its own beat."""
+        await self._runtime.hear("weft.lease.node.*", self._on_node)
+        await self._runtime.hear(self._beat, self._on_own)
 
-        @broker.subscriber(self._beat, decoder=_nothing, no_reply=True)
-        async def on_own(_: NatsMessage) -> None:  # pyright: ignore[reportUnusedFunction]
-            self._hearing.echo(time.monotonic())
+    def _on_node(self, subject: str) -> None:
+        self._hearing.note(NodeId(subject.rpartition(".")[2]), time.monotonic())
+
+    def _on_own(self, _: str) -> None:
+        self._hearing.echo(time.monotonic())
 
     async def run(self) -> None:
         """Once a second: beat, remember who was healthy, and notice a new connection."""
@@ -49,7 +51,7 @@ class LeaseListener:
                     self._hearing.interrupted(now)
                 self._connected = connection
             if connection:
-                await self._broker.publish(b"", self._beat)
+                await self._runtime.client.publish(self._beat)
             await asyncio.sleep(_BEAT)
 
     def signs(self) -> Signs:
@@ -60,12 +62,7 @@ class LeaseListener:
 
     def _connection(self) -> str:
         """What tells this connection from an earlier one; empty while there is none."""
-        client = self._broker._connection  # pyright: ignore
-        if client is None or not client.is_connected:
+        client = self._runtime.client
+        if not client.is_connected:
             return ""
         return f"{client._server_info.get('server_id')} {client.stats['reconnects']}"  # pyright: ignore
-
-
-async def _nothing(message: Any) -> bytes:
-    """A lease's body says nothing that its subject doesn't: don't parse it."""
-    return message.body
