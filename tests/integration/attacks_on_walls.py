@@ -158,6 +158,10 @@ async def _floods_leases(foe: Foe) -> None:
         await foe.client.flush()
         await asyncio.sleep(max(0.0, sent / 10_000 - (3 - (ends - time.monotonic()))))
     assert sent >= 5_000
+    port = foe.mesh.part("registry")["port"]
+    async with asyncio.timeout(15):
+        while "foe sends" not in (await foe.http.get(f"http://127.0.0.1:{port}/healthz")).text:
+            await asyncio.sleep(0.5)
 
 
 async def _floods_pulls(foe: Foe) -> None:
@@ -339,7 +343,7 @@ ATTACKS: tuple[Attack, ...] = (
     ),
     Attack(
         "Sends 10,000 leases a second.",
-        "They are heard as one node's; the others' are heard beside them.",
+        "They are heard as one node's, the others' beside them; the registry's health names who floods.",
         _floods_leases,
     ),
     Attack(

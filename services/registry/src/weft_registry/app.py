@@ -48,6 +48,7 @@ async def start(runtime: Runtime) -> None:
     def fold(commits: Sequence[Recorded]) -> None:
         for commit in commits:
             state.apply(commit)
+        listener.folded(commits)
 
     def rule(now: float, seed: int) -> list[Decision]:
         return decide(state, listener.signs(), now, patience=patience, version=release, token=token)

@@ -2,14 +2,17 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import Any
 
+from weft_contracts.commit import Recorded
 from weft_contracts.ids import NodeId
 from weft_contracts.subjects import service_lease
 from weft_runtime.logs import get_logger
 from weft_runtime.service import Runtime
 
 from weft_registry.domain.hearing import Hearing, Patience, Signs
+from weft_registry.domain.noise import WINDOW_S, Noise
 from weft_registry.domain.state import RegistryState
 
 _log: Any = get_logger("weft.registry.leases")
@@ -25,6 +28,7 @@ class LeaseListener:
         self._state = state
         self._beat = service_lease(f"registry.{runtime.instance}")
         self._hearing = Hearing.begin(time.monotonic(), patience)
+        self._noise = Noise()
         self._connected: str | None = None
 
     async def listen(self) -> None:
@@ -33,7 +37,9 @@ class LeaseListener:
         await self._runtime.hear(self._beat, self._on_own)
 
     def _on_node(self, subject: str) -> None:
-        self._hearing.note(NodeId(subject.rpartition(".")[2]), time.monotonic())
+        node = NodeId(subject.rpartition(".")[2])
+        self._hearing.note(node, time.monotonic())
+        self._noise.lease(node)
 
     def _on_own(self, _: str) -> None:
         self._hearing.echo(time.monotonic())
@@ -50,9 +56,26 @@ class LeaseListener:
                     _log.info("silence counts anew", why="another connection, or none")
                     self._hearing.interrupted(now)
                 self._connected = connection
+            self._tell_floods(now)
             if connection:
                 await self._runtime.client.publish(self._beat)
             await asyncio.sleep(_BEAT)
+
+    def folded(self, commits: Sequence[Recorded]) -> None:
+        """Count what nodes have written lately; a log that is folded anew is no flood."""
+        since = time.time() - WINDOW_S
+        for commit in commits:
+            if commit.aggregate.kind in ("run", "machine") and commit.at > since:
+                self._noise.facts(NodeId(commit.aggregate.key.partition(".")[0]), max(1, len(commit.facts)))
+
+    def _tell_floods(self, now: float) -> None:
+        if not self._noise.turn(now):
+            return
+        nodes = self._state.fleet.nodes
+        told = [f"{nodes[id].name if id in nodes else id} sends {what}" for id, what in self._noise.loud.items()]
+        self._runtime.health.set("floods", f"{'; '.join(told)}: look at it, or remove it" if told else None)
+        for each in told:
+            _log.warning("a node floods", what=each)
 
     def signs(self) -> Signs:
         """What was heard up to now."""
