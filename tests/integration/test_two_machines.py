@@ -177,6 +177,30 @@ def test_a_machine_that_is_cut_off_costs_no_request_and_comes_back_to_no_request
     assert [moved["id"]] == [r["id"] for r in both.serving("single")]
 
 
+@pytest.mark.sabotage("retired-at-once")
+def test_a_machine_is_drained_under_load_and_no_request_fails(both: Machines) -> None:
+    mesh = both.mesh
+    # given a machine that serves both models, and people who ask
+    (single,) = both.serving("single")
+    name = single["node_name"]
+    with asking(mesh) as asked:
+        until("both models answer", lambda: all(asked.count(model) > 9 for model in MODELS), 30)
+        # when it is drained
+        drained = mesh.weft("drain", name, "--deadline", "60s", timeout=120)
+        assert 0 == drained.returncode, drained.stdout + drained.stderr
+        end = time.monotonic()
+        # then both models are answered by the other one
+        until("both models answer", lambda: all(asked.count(model, end) > 9 for model in MODELS), 30)
+        assert name not in {r["node_name"] for model in MODELS for r in both.serving(model)}
+        assert not both.engine_runs(name, single["id"])
+    # and nobody has noticed anything
+    assert [] == asked.failures
+    assert "drained" == both.node(name)["state"]
+    # and it works again once the drain is lifted
+    assert 0 == mesh.weft("nodes", "resume", name).returncode
+    until("two replicas are ready again", lambda: len(both.serving("shared")) == 2, 60)
+
+
 @dataclass(frozen=True)
 class Answer:
     """Who answered, for which model, and when it was asked."""
