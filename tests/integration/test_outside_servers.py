@@ -167,6 +167,7 @@ def test_while_postgres_is_away_models_answer_and_are_placed_and_lists_say_so(ou
     for path in lists:
         said = until(f"{path} says 503", lambda path=path: refused(mesh, path), 60)
         assert "database" in said.text or "tables" in said.text, said.text
+    until("the tables are known to be away", lambda: mesh.status()["tables"]["state"] == "away", 60)
     # and a model answers, and a new one is placed and serves
     assert "Paris" in mesh.ask()
     mesh.deploy("meanwhile", {**spec, "source": {"kind": "simulated"}}).raise_for_status()

@@ -177,7 +177,7 @@ def test_a_machine_that_is_cut_off_costs_no_request_and_comes_back_to_no_request
     assert [moved["id"]] == [r["id"] for r in both.serving("single")]
 
 
-@pytest.mark.sabotage("retired-at-once")
+@pytest.mark.sabotage("hasty-drain")
 def test_a_machine_is_drained_under_load_and_no_request_fails(both: Machines) -> None:
     mesh = both.mesh
     # given a machine that serves both models, and people who ask
@@ -196,6 +196,11 @@ def test_a_machine_is_drained_under_load_and_no_request_fails(both: Machines) ->
     # and nobody has noticed anything
     assert [] == asked.failures
     assert "drained" == both.node(name)["state"]
+    # since what it alone had was ready elsewhere before it was taken from it
+    (moved,) = both.serving("single")
+    taken = next(f for f in mesh.facts("node", "unassigned") if f["fact"]["replica"] == single["id"])
+    ready = next(f for f in mesh.facts("run", "ready") if moved["id"] in json.dumps(f))
+    assert ready["sequence"] < taken["sequence"]
     # and it works again once the drain is lifted
     assert 0 == mesh.weft("nodes", "resume", name).returncode
     until("two replicas are ready again", lambda: len(both.serving("shared")) == 2, 60)
