@@ -1,6 +1,7 @@
 """A worker's own drain: asked for, waited for, broken off, and lifted when it is back."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -151,8 +152,8 @@ async def test_what_a_node_says_is_signed_for_that_alone(here: Node, monkeypatch
     class Answer:
         status_code, is_success = 200, True
 
-    async def post(_: Gateway, path: str, body: dict[str, Any]) -> Answer:
-        sent.append((path, body))
+    async def post(_: Gateway, path: str, body: bytes) -> Answer:
+        sent.append((path, json.loads(body)))
         return Answer()
 
     monkeypatch.setattr(Gateway, "_post", post)
