@@ -1,7 +1,8 @@
-"""A mesh that others reach: who comes in and who doesn't, by keys, with clients and a browser as people have them."""
+"""A mesh that asks for keys: who comes in and who doesn't, with clients and a browser as people have them."""
 
 import json
 import re
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -19,11 +20,11 @@ QUESTION = [{"role": "user", "content": "What is the capital of France?"}]
 
 
 @pytest.fixture(scope="module")
-def open_mesh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeshUnderTest]:
-    """A mesh that listens on every address of this machine. The story's own client shows the state's own key."""
-    mesh = MeshUnderTest(tmp_path_factory.mktemp("keys"))
+def locked_mesh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeshUnderTest]:
+    """A mesh where everybody needs a key. The story's own client shows the state's own."""
+    mesh = MeshUnderTest(tmp_path_factory.mktemp("keys"), WEFT_REQUIRE_KEYS="1")
     try:
-        mesh.up("--host", "0.0.0.0")
+        mesh.up()
         mesh.http.headers["authorization"] = f"Bearer {(mesh.state / 'admin-key').read_text().strip()}"
         yield mesh
     finally:
@@ -53,8 +54,8 @@ def answer(asked: openai.OpenAI, model: str = "tiny") -> str:
 
 
 @pytest.mark.sabotage("open-door")
-def test_the_first_key_is_printed_once_and_without_a_key_nobody_comes_in(open_mesh: MeshUnderTest) -> None:
-    mesh = open_mesh
+def test_the_first_key_is_printed_once_and_without_a_key_nobody_comes_in(locked_mesh: MeshUnderTest) -> None:
+    mesh = locked_mesh
     until("a key is printed", lambda: printed(mesh), 5)
     # given what a stranger has: the address
     with httpx.Client(base_url=mesh.url) as stranger:
@@ -85,7 +86,7 @@ def test_the_first_key_is_printed_once_and_without_a_key_nobody_comes_in(open_me
     assert own["id"] == deployed["actor"]
     # and the same state prints no second one
     mesh.down()
-    mesh.up("--host", "0.0.0.0")
+    mesh.up()
     until("it says so", lambda: "everybody needs a key here; " in (mesh.folder / "launcher.out").read_text())
     assert 1 == len(printed(mesh))
     assert "Paris" in answer(client(mesh, printed(mesh)[0]))
@@ -96,8 +97,8 @@ def keys(mesh: MeshUnderTest) -> list[dict[str, Any]]:
 
 
 @pytest.mark.sabotage("deaf-to-key-ends")
-def test_a_key_ends_by_revocation_or_by_its_time_and_what_runs_runs_on(open_mesh: MeshUnderTest) -> None:
-    mesh = open_mesh
+def test_a_key_ends_by_revocation_or_by_its_time_and_what_runs_runs_on(locked_mesh: MeshUnderTest) -> None:
+    mesh = locked_mesh
     short = made(mesh, "--expires", "3s")
     key = made(mesh, "--name", NAME)
     asked = client(mesh, key["secret"])
@@ -145,8 +146,8 @@ def test_a_key_ends_by_revocation_or_by_its_time_and_what_runs_runs_on(open_mesh
 
 
 @pytest.mark.sabotage("any-model")
-def test_a_key_for_some_models_sees_and_uses_those_alone(open_mesh: MeshUnderTest) -> None:
-    mesh = open_mesh
+def test_a_key_for_some_models_sees_and_uses_those_alone(locked_mesh: MeshUnderTest) -> None:
+    mesh = locked_mesh
     mesh.deploy("other", {"source": {"kind": "simulated"}, "engine": "simulated"})
     until("it is ready", lambda: mesh.ready_replicas("other"), 60)
     asked = client(mesh, made(mesh, "--model", "tiny")["secret"])
@@ -161,8 +162,8 @@ def test_a_key_for_some_models_sees_and_uses_those_alone(open_mesh: MeshUnderTes
 
 
 @pytest.mark.sabotage("mute-lock")
-def test_the_page_asks_for_a_key_and_then_shows_the_mesh(open_mesh: MeshUnderTest, browser: Browser) -> None:
-    mesh = open_mesh
+def test_the_page_asks_for_a_key_and_then_shows_the_mesh(locked_mesh: MeshUnderTest, browser: Browser) -> None:
+    mesh = locked_mesh
     browser.look()
     browser.open(mesh.url)
     browser.shows("#lock", "asks for a key")
@@ -189,8 +190,8 @@ def test_the_page_asks_for_a_key_and_then_shows_the_mesh(open_mesh: MeshUnderTes
 
 
 @pytest.mark.sabotage("telling-prefix")
-def test_secrets_and_names_stay_where_they_belong(open_mesh: MeshUnderTest) -> None:
-    mesh = open_mesh
+def test_secrets_and_names_stay_where_they_belong(locked_mesh: MeshUnderTest) -> None:
+    mesh = locked_mesh
     # given a key that was made, used, refused, and ended, under a name
     key = made(mesh, "--name", "Grace of Grants", "--scope", "admin")
     secret: str = key["secret"]
@@ -228,8 +229,8 @@ def streams(path: Path) -> str:
 
 @pytest.mark.slow
 @pytest.mark.sabotage("keys-need-the-log")
-def test_keys_are_checked_while_the_log_and_the_tables_are_away(open_mesh: MeshUnderTest) -> None:
-    mesh = open_mesh
+def test_keys_are_checked_while_the_log_and_the_tables_are_away(locked_mesh: MeshUnderTest) -> None:
+    mesh = locked_mesh
     key = made(mesh)["secret"]
     parts = ("nats", "postgres")
     for part in parts:
@@ -256,8 +257,8 @@ def test_keys_are_checked_while_the_log_and_the_tables_are_away(open_mesh: MeshU
 
 
 @pytest.mark.sabotage("forgetful-key-maker")
-def test_the_same_idempotency_key_makes_one_key_even_at_once(open_mesh: MeshUnderTest) -> None:
-    mesh = open_mesh
+def test_the_same_idempotency_key_makes_one_key_even_at_once(locked_mesh: MeshUnderTest) -> None:
+    mesh = locked_mesh
     before = len(keys(mesh))
     answers: list[httpx.Response] = []
 
@@ -279,3 +280,28 @@ def test_the_same_idempotency_key_makes_one_key_even_at_once(open_mesh: MeshUnde
         f"{mesh.url}/api/keys", json={"name": "CI", "scopes": ["read"]}, headers={"idempotency-key": "one"}
     )
     assert (422, "key_reused") == (other.status_code, other.json()["code"])
+
+
+@pytest.mark.slow
+@pytest.mark.sabotage("open-house")
+def test_where_others_can_come_everybody_needs_a_key_and_nothing_is_plain(tmp_path: Path) -> None:
+    mesh = MeshUnderTest(tmp_path)
+    try:
+        # when a mesh starts anew on every address of this machine
+        mesh.up("--listen", "0.0.0.0")
+        until("a key is printed", lambda: printed(mesh), 5)
+        # then this machine needs a key as well, and the printed one is good
+        with httpx.Client(base_url=mesh.url, verify=trusted(mesh)) as stranger:
+            assert (401, 401) == (stranger.get("/v1/models").status_code, stranger.get("/api/status").status_code)
+            asked = openai.OpenAI(base_url=f"{mesh.url}/v1", api_key=printed(mesh)[0], http_client=stranger)
+            assert "Paris" in answer(asked)
+        # and commands here find their own key, and whom to trust
+        assert 0 == mesh.weft("status").returncode
+        assert "first" in mesh.weft("keys").stdout
+    finally:
+        mesh.close()
+
+
+def trusted(mesh: MeshUnderTest) -> ssl.SSLContext:
+    """Nobody but the mesh's own authority."""
+    return ssl.create_default_context(cafile=str(mesh.state / "trust" / "authority.pem"))
