@@ -1,7 +1,13 @@
 """The line that lets another machine work for this mesh. Its token is kept in the state, for the owner's eyes alone.
 
-The token lets a machine ask to join and no more: an admin approves it. Who revokes it gets another at the next `up`.
+The token lets a machine ask to join and no more: an admin approves it. Who revokes it, or replaces the mesh's
+authority, gets another at the next `up`.
 """
+
+import ssl
+from typing import Any
+
+from weft_contracts.certificates import authority_digest, split_token
 
 from weft_cli.client import Gateway
 from weft_cli.embedded.reach import elsewhere
@@ -14,10 +20,22 @@ _PAGE = 1000
 def keep_token(state: State, gateway: Gateway) -> None:
     """See that the state has a token that is good. Raises Failure as the gateway does."""
     kept = read_json(state.machine_token) or {}
-    if kept and any(each["id"] == kept.get("token") and each["state"] == "live" for each in _tokens(gateway)):
+    live = {each["id"] for each in _tokens(gateway) if each["state"] == "live"}
+    if kept.get("token") in live and _names_authority(kept, gateway):
         return
     made = gateway.post("/api/tokens", {"name": NAME})
     write_private(state.machine_token, f'{{"token": "{made["token"]}", "secret": "{made["secret"]}"}}\n')
+
+
+def _names_authority(kept: dict[str, Any], gateway: Gateway) -> bool:
+    """Whether a kept token is of the authority that the gateway has now: it may have been replaced."""
+    try:
+        digest = split_token(str(kept["secret"]))[1]
+    except (KeyError, ValueError):
+        return False
+    if gateway.authority is None:
+        return digest is None
+    return digest == authority_digest(ssl.PEM_cert_to_DER_cert(gateway.authority.read_text()))
 
 
 def line(state: State, url: str) -> str | None:
