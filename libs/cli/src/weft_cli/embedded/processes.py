@@ -11,6 +11,8 @@ from typing import Protocol
 
 from weft_cli.embedded import logs
 
+_OWN = ("WEFT_STATE", "WEFT_URL", "WEFT_LIFELINE_FD", "WEFT_POSTGRES_URL")
+
 
 class Running(Protocol):
     """Something that runs and can be ended."""
@@ -105,7 +107,8 @@ async def start(command: Command) -> ServiceProcess:
 def environment(**settings: str) -> dict[str, str]:
     """This process's environment with a part's own settings on top.
 
-    What names this launcher's own state or address would mean something else to a part, and is left out.
+    What names this launcher's own state or address would mean something else to a part, and is left out; so is the
+    database's password, which is for one of them alone.
     """
-    kept = {k: v for k, v in os.environ.items() if k not in ("WEFT_STATE", "WEFT_URL", "WEFT_LIFELINE_FD")}
+    kept = {k: v for k, v in os.environ.items() if k not in _OWN}
     return {**kept, **settings}

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
 from collections.abc import Awaitable, Callable
@@ -13,11 +12,11 @@ from weft_contracts import certificates
 from weft_servers import state_lock
 
 from weft_cli.client import Gateway
-from weft_cli.embedded import builtin, entry, join_line, logs, outside, ports, prerequisites, run_file
+from weft_cli.embedded import builtin, entry, join_line, logs, outside, ports, prerequisites, run_file, worker_count
 from weft_cli.embedded import reach as reaching
 from weft_cli.embedded.launcher import Options
 from weft_cli.embedded.mesh import SERVICES, Plan, port_names, stop_order
-from weft_cli.embedded.state import State, read_json, write_private
+from weft_cli.embedded.state import State
 from weft_cli.embedded.supervisor import Part, Supervised
 from weft_cli.embedded.trust import Founding, admin_key, join_secret
 from weft_cli.embedded.voice import Voice
@@ -157,7 +156,7 @@ def run(options: Options, voice: Voice) -> Exit:
         prerequisites.check()
         options.state.prepare()
         with take_lock(options.state, voice) as lock:
-            workers = _workers(options)
+            workers = worker_count.settled(options)
             reach = reaching.settled(options.state, options.listen, options.certificate, options.key)
             servers = outside.settled(options.state)
             if servers.nats is not None:
@@ -178,18 +177,6 @@ def run(options: Options, voice: Voice) -> Exit:
     except Failure as e:
         voice.failed(str(e))
         return e.exit
-
-
-def _workers(options: Options) -> int:
-    """How many workers this `up` starts; the next one starts as many if it isn't told otherwise.
-
-    A worker that were left out would be a node that fell silent, and its replicas would wait for it.
-    """
-    known = read_json(options.state.settings) or {}
-    workers = int(known.get("workers", 1)) if options.workers is None else options.workers
-    if known.get("workers") != workers:
-        write_private(options.state.settings, json.dumps({**known, "workers": workers}) + "\n")
-    return workers
 
 
 def take_lock(state: State, voice: Voice) -> state_lock.StateLock:

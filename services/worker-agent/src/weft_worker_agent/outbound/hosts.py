@@ -4,7 +4,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,12 +16,13 @@ from weft_contracts.signals import ReplicaLoad
 from weft_runtime.logs import get_logger
 
 from weft_worker_agent.domain.hosts import PERMANENT_EXIT, Answering, End, Host, sentence_of
-from weft_worker_agent.domain.loading import Progress, seen
+from weft_worker_agent.domain.loading import seen
 from weft_worker_agent.domain.own_part import Assignment
-from weft_worker_agent.domain.stall import Pulse, felt, stalled
+from weft_worker_agent.domain.stall import felt, stalled
 from weft_worker_agent.domain.steering import Action, Forget, Retire, Signal, Start
 from weft_worker_agent.outbound import launch
 from weft_worker_agent.outbound.engine_ports import NoPort, next_port
+from weft_worker_agent.outbound.host_entry import Entry, target_of
 from weft_worker_agent.outbound.host_watch import HostWatch, Secured
 from weft_worker_agent.outbound.keeper_client import KeeperClient, KeeperRefused, KeptHost
 from weft_worker_agent.outbound.launch import Identity, Status
@@ -30,25 +31,6 @@ from weft_worker_agent.outbound.metadata import Offer
 from weft_worker_agent.outbound.model_files import Found, NotFound, look
 
 _log: Any = get_logger("weft.hosts")
-
-
-@dataclass(slots=True)
-class _Entry:
-    """One host, and what belongs to it here."""
-
-    host: Host
-    identity: Identity
-    in_keeper: bool = False
-    pid: int | None = None
-    progress: Progress | None = None
-    watch: HostWatch | None = None
-    status: Status = Status()  # noqa: RUF009 - frozen
-    port: int = 0
-    """Set for it to listen on; 0: it chooses."""
-    offers: tuple[Offer, ...] | None = None
-    """None: not looked for yet."""
-    pulse: Pulse | None = None
-    load: ReplicaLoad | None = None
 
 
 class Hosts:
@@ -82,7 +64,7 @@ class Hosts:
         self._first_port = first_port
         self._wake = wake
         self._clock = clock
-        self._entries: dict[Incarnation, _Entry] = {}
+        self._entries: dict[Incarnation, Entry] = {}
         self._work: set[asyncio.Task[None]] = set()
 
     def view(self) -> list[Host]:
@@ -157,11 +139,11 @@ class Hosts:
         host = Host(fact.replica, fact.epoch, incarnation, self._clock())
         key = source_key(fact.spec)
         identity = Identity(fact.replica, fact.epoch, incarnation, key, fact.spec.engine)
-        entry = _Entry(host, identity)
+        entry = Entry(host, identity)
         self._entries[incarnation] = entry
         self._in_background(self._spawn(entry, assignment))
 
-    async def _spawn(self, entry: _Entry, assignment: Assignment) -> None:
+    async def _spawn(self, entry: Entry, assignment: Assignment) -> None:
         identity = entry.identity
         try:
             found = await asyncio.to_thread(look, identity.source, identity.engine)
@@ -201,15 +183,15 @@ class Hosts:
         """Those of the living hosts."""
         return {port for e in self._entries.values() if e.host.lives for port in (e.port, e.status.port) if port}
 
-    def _adopt(self, identity: Identity, kept: KeptHost) -> _Entry:
+    def _adopt(self, identity: Identity, kept: KeptHost) -> Entry:
         host = Host(identity.replica, identity.epoch, identity.incarnation, self._clock())
-        entry = self._entries[identity.incarnation] = _Entry(host, identity)
+        entry = self._entries[identity.incarnation] = Entry(host, identity)
         _log.info("host found", replica=identity.replica, incarnation=identity.incarnation, pid=kept.pid)
         if kept.exit_code is None:
             self._in_background(self._find_offers(entry))
         return entry
 
-    async def _find_offers(self, entry: _Entry) -> None:
+    async def _find_offers(self, entry: Entry) -> None:
         """Look for an adopted host's metadata files, as at its start."""
         try:
             found: Found = await asyncio.to_thread(look, entry.identity.source, entry.identity.engine)
@@ -218,14 +200,14 @@ class Hosts:
             entry.offers = ()
         self._heard_line(entry, entry.status)
 
-    def _heard_line(self, entry: _Entry, status: Status) -> None:
+    def _heard_line(self, entry: Entry, status: Status) -> None:
         """A status line of a host, or the same one again."""
         entry.status = status
         host = entry.host
         if not host.lives:
             return
         if status.port is not None and entry.watch is None:
-            target = _target(self._address, status.port)
+            target = target_of(self._address, status.port)
             secured = None if self._tls_folder is None else Secured(self._tls_folder, self._node)
             entry.watch = HostWatch(
                 target, host.incarnation, lambda heard: self._heard_status(entry, heard), secured=secured
@@ -242,7 +224,7 @@ class Hosts:
             entry.host = replace(host, failing_since=self._clock())
             self._wake()
 
-    def _heard_status(self, entry: _Entry, status: pb.HostStatus) -> None:
+    def _heard_status(self, entry: Entry, status: pb.HostStatus) -> None:
         """A status on the watch stream: the load."""
         now = self._clock()
         load = status.load
@@ -258,7 +240,7 @@ class Hosts:
         if stalled(entry.pulse, now) != was_stalled:
             self._wake()
 
-    def _ended(self, entry: _Entry, kept: KeptHost) -> None:
+    def _ended(self, entry: Entry, kept: KeptHost) -> None:
         status = entry.status
         last = next((line for line in reversed(kept.stderr) if line.strip()), "")
         permanent = kept.exit_code == PERMANENT_EXIT or (status.phase == "failed" and status.permanent)
@@ -275,7 +257,7 @@ class Hosts:
             asked=entry.host.retire_at is not None,
         )
 
-    def _set_end(self, entry: _Entry, end: End) -> None:
+    def _set_end(self, entry: Entry, end: End) -> None:
         entry.host = replace(entry.host, end=end)
         entry.load = None
         if entry.watch is not None:
@@ -283,7 +265,7 @@ class Hosts:
             entry.watch = None
         self._wake()
 
-    def _retire(self, entry: _Entry, within: float) -> None:
+    def _retire(self, entry: Entry, within: float) -> None:
         now = self._clock()
         entry.host = replace(entry.host, retire_at=now, retire_within=within)
         if entry.watch is not None:
@@ -291,7 +273,7 @@ class Hosts:
         _log.info("host retires", replica=entry.host.replica, incarnation=entry.host.incarnation, within=within)
         self._wake()
 
-    async def _signal(self, entry: _Entry, action: Signal) -> None:
+    async def _signal(self, entry: Entry, action: Signal) -> None:
         now, name = self._clock(), action.signal
         changed = {"term_at": now} if name == "TERM" else {"kill_at": now}
         entry.host = replace(entry.host, **changed)
@@ -304,7 +286,7 @@ class Hosts:
             except KeeperRefused as refusal:
                 _log.info("signal not sent", incarnation=entry.host.incarnation, why=str(refusal))
 
-    async def _forget(self, entry: _Entry) -> None:
+    async def _forget(self, entry: Entry) -> None:
         if entry.in_keeper:
             try:
                 await self._keeper.reap(entry.host.incarnation)
@@ -316,9 +298,3 @@ class Hosts:
         task: asyncio.Task[None] = asyncio.create_task(work)
         self._work.add(task)
         task.add_done_callback(self._work.discard)
-
-
-def _target(address: str, port: int) -> str:
-    """Where the agent itself reaches an engine: one that listens everywhere, by loopback."""
-    here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)
-    return f"[{here}]:{port}" if ":" in here else f"{here}:{port}"
