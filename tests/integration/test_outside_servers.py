@@ -33,6 +33,11 @@ class Outside:
     postgres_folder: Path
     postgres: postgres_server.PostgresServer
 
+    def stop_started_again(self) -> None:
+        """Those that stories have put in the place of the first ones. What has ended already stays so."""
+        for each in (*self.nats.values(), self.postgres):
+            each.stop()
+
     def log_stream(self) -> dict[str, Any]:
         """What its leader says of EVENTS: only that one knows of the copies. Empty while there is none."""
         for name, number in self.monitors.items():
@@ -56,7 +61,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
         names, free = ("n1", "n2", "n3"), iter(port.choose(10))
         places = {name: (next(free), next(free), next(free)) for name in names}
         postgres = postgres_server.start(folder / "postgres", tcp=True, tcp_port=next(free))
-        stack.callback(lambda: postgres.stop())
+        stack.callback(postgres.stop)
         assert postgres.tcp_url is not None
         urls = ",".join(f"tls://127.0.0.1:{client}" for client, _, _ in places.values())
         mesh = MeshUnderTest(folder, WEFT_NATS_URL=urls, WEFT_POSTGRES_URL=postgres.tcp_url)
@@ -74,7 +79,9 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
         mesh.http = httpx.Client(
             verify=ssl.create_default_context(cafile=mesh.state / "trust" / "authority.pem"), timeout=90
         )
-        yield Outside(mesh, servers, {n: places[n][2] for n in names}, folder / "postgres", postgres)
+        made = Outside(mesh, servers, {n: places[n][2] for n in names}, folder / "postgres", postgres)
+        stack.callback(made.stop_started_again)
+        yield made
 
 
 def started(folder: Path) -> Guarded:
