@@ -65,7 +65,6 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
         assert postgres.tcp_url is not None
         urls = ",".join(f"tls://127.0.0.1:{client}" for client, _, _ in places.values())
         mesh = MeshUnderTest(folder, WEFT_NATS_URL=urls, WEFT_POSTGRES_URL=postgres.tcp_url)
-        stack.callback(mesh.close)
         words = [f"{name}=127.0.0.1:{':'.join(map(str, ports))}" for name, ports in places.items()]
         written = mesh.weft("nats-config", *words, "--out", str(folder / "nats"))
         assert 0 == written.returncode, written.stderr
@@ -73,14 +72,15 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
         servers = {name: started(folder / "nats" / name) for name in names}
         for each in servers.values():
             stack.callback(each.stop)
+        made = Outside(mesh, servers, {n: places[n][2] for n in names}, folder / "postgres", postgres)
+        stack.callback(made.stop_started_again)
+        stack.callback(mesh.close)
         # when a mesh is started on them
         mesh.up()
         mesh.http.close()
         mesh.http = httpx.Client(
             verify=ssl.create_default_context(cafile=mesh.state / "trust" / "authority.pem"), timeout=90
         )
-        made = Outside(mesh, servers, {n: places[n][2] for n in names}, folder / "postgres", postgres)
-        stack.callback(made.stop_started_again)
         yield made
 
 
