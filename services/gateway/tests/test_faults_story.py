@@ -94,14 +94,15 @@ async def test_sigterm_lets_a_running_stream_finish(world: World) -> None:
         assert 0 == await asyncio.wait_for(process.wait(), 20)
 
 
-async def test_a_port_that_is_taken_and_an_open_host_are_refused_with_a_sentence(world: World) -> None:
+async def test_what_cant_be_meant_is_refused_with_a_sentence(world: World) -> None:
     await world.a_gateway()
-    for settings, words in (
-        ({}, f"can't listen on 127.0.0.1:{world.port}"),
-        ({"WEFT_HTTP_HOST": "0.0.0.0"}, "set WEFT_ALLOW_ANONYMOUS=1 if that is meant"),
+    for settings, status, words in (
+        ({}, 1, f"can't listen on 127.0.0.1:{world.port}"),
+        ({"WEFT_REQUIRE_KEYS": "1", "WEFT_ALLOW_ANONYMOUS": "1"}, 2, "contradict each other: set one of them"),
+        ({"WEFT_FIRST_KEY": "weft-secret"}, 2, "WEFT_FIRST_KEY: want <prefix>:<SHA-256 in hex>"),
     ):
         process = await world.a_starting_gateway(**settings)
-        assert 1 == await asyncio.wait_for(process.wait(), 30)
+        assert status == await asyncio.wait_for(process.wait(), 30)
         assert words in world.gateway_log()
 
 
