@@ -147,7 +147,7 @@ def vram_budget(
 def drain(
     node: NodeArgument, deadline: DeadlineOption = "60s", state: StateOption = None, url: UrlOption = None
 ) -> None:
-    """Empty a node: what runs there is replaced elsewhere, finished and retired."""
+    """Empty a node: its replicas go elsewhere, finish, and retire."""
     from weft_cli.commands import draining as command
 
     command.drain(state, url, node, deadline)

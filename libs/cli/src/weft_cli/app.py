@@ -269,7 +269,7 @@ def nats_config(
     out: Annotated[Path, typer.Option(metavar="DIR", help="A folder for each server comes here.")] = Path("nats"),
     state: StateOption = None,
 ) -> None:
-    """Write the configuration of NATS servers of your own: one, or three or five that replicate."""
+    """Write the configuration of your own NATS servers: 1, 3 or 5."""
     from weft_cli.commands import nats_config as command
 
     command.run(state, tuple(servers), out)
