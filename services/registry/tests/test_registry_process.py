@@ -236,7 +236,9 @@ async def test_a_removed_node_is_cut_off_at_once_and_stays_out_over_restarts_of_
             await mesh.seen(Healthy, 2)
             # when
             gone = nodes[leaves.public]
-            assert Fulfilled(result={"node": gone}) == await mesh.ask(RemovalRequested(node=gone, why="sold"))
+            assert Fulfilled(result={"node": gone, "state": "removed"}) == await mesh.ask(
+                RemovalRequested(node=gone, why="sold")
+            )
             # then its connection ends and it does not get in again; the others stay
             await until(lambda: _shut_out(removed))
             assert await _refused(credentials[leaves.public], leaves)
