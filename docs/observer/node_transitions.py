@@ -1,9 +1,11 @@
-"""Prints what becomes of each node, as it happens: `python node_transitions.py NATS-URL FILE.creds`.
+"""Prints what becomes of each node, as it happens: `python node_transitions.py NATS-URL FILE.creds [FILE.pem]`.
 
-`weft observers add NAME` makes the file. It takes FastStream and nkeys: `pip install "faststream[nats]" nkeys`.
+`weft observers add NAME` makes the files, the third where the mesh speaks TLS. It takes FastStream and nkeys:
+`pip install "faststream[nats]" nkeys`.
 """
 
 import asyncio
+import ssl
 import sys
 from typing import Any
 
@@ -11,9 +13,12 @@ from faststream import FastStream
 from faststream.nats import NatsBroker, NatsMessage
 
 url, credentials = sys.argv[1:3]
-broker = NatsBroker(url, user_credentials=credentials, max_reconnect_attempts=-1)
-TOLD = {"joined", "approved", "rejected", "healthy", "unhealthy", "offline", "draining", "drained", "resumed"}
-TOLD |= {"cordoned", "uncordoned", "removed"}
+options: dict[str, Any] = {"user_credentials": credentials, "max_reconnect_attempts": -1}
+if len(sys.argv) > 3:
+    options["tls"] = ssl.create_default_context(cafile=sys.argv[3])
+    options |= {"tls_hostname": "nats.weft.internal", "tls_handshake_first": True}
+broker = NatsBroker(url, **options)
+STATES = "joined approved rejected healthy unhealthy offline draining drained resumed cordoned uncordoned removed"
 names: dict[str, str] = {}
 
 
@@ -24,7 +29,7 @@ async def on_node(facts: list[dict[str, Any]], message: NatsMessage) -> None:
     for fact in facts:
         if "name" in fact:
             names[node] = fact["name"]
-        if fact["type"] in TOLD:
+        if fact["type"] in STATES.split():
             why = fact.get("why") or ""
             print(names.get(node, node), fact["type"], why, flush=True)
 

@@ -85,6 +85,29 @@ def test_an_observer_hears_of_nodes_does_nothing_else_and_is_shut_out_when_remov
         mesh.close()
 
 
+@pytest.mark.slow
+@pytest.mark.sabotage("kept-observers")
+def test_where_the_mesh_speaks_tls_an_observer_knows_it_by_its_authority(tmp_path: Path) -> None:
+    mesh = MeshUnderTest(tmp_path, WEFT_TLS="always")
+    mesh.up("--no-model")
+    try:
+        file = tmp_path / "press.creds"
+        made = mesh.weft("observers", "add", "press", "--out", str(file))
+        assert 0 == made.returncode, made.stderr
+        url = f"tls://127.0.0.1:{mesh.part('nats')['port']}"
+        with listening(url, file, file.with_suffix(".pem")) as told:
+            until("it listens", lambda: "listening" in told.read_text())
+            assert 0 == mesh.weft("nodes", "cordon", "worker-1", "--reason", "dust").returncode
+            until("it heard", lambda: "cordoned dust" in told.read_text())
+            removed = mesh.weft("observers", "remove", "press")
+            assert 0 == removed.returncode, removed.stderr
+            assert 0 == mesh.weft("nodes", "uncordon", "worker-1").returncode
+            until("it is cut off", lambda: "Authorization" in told.read_text(), 30)
+        assert "uncordoned" not in told.read_text()
+    finally:
+        mesh.close()
+
+
 async def a_node_lives(mesh: MeshUnderTest) -> None:
     async with httpx.AsyncClient(timeout=30.0) as http:
         made = await http.post(f"{mesh.url}/api/tokens", json={"name": "any", "auto_approve": False})
@@ -138,11 +161,11 @@ async def connected(url: str, file: Path, errors: list[str]) -> Client:
 
 
 @contextmanager
-def listening(url: str, file: Path) -> Generator[Path]:
+def listening(url: str, *files: Path) -> Generator[Path]:
     """The example of the docs, as its reader runs it; what it prints."""
-    told = file.with_suffix(".out")
+    told = files[0].with_suffix(".out")
     with told.open("wb") as out:
-        process = subprocess.Popen([sys.executable, str(EXAMPLE), url, str(file)], stdout=out, stderr=out)
+        process = subprocess.Popen([sys.executable, str(EXAMPLE), url, *map(str, files)], stdout=out, stderr=out)
     try:
         yield told
     finally:

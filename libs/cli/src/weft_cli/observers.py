@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from weft_contracts import certificates
 from weft_contracts import permissions as catalogue
 from weft_contracts.ids import is_id
 from weft_servers.grants import Permissions
@@ -22,6 +23,7 @@ from weft_cli.embedded.state import read_json, write_private
 from weft_cli.failure import Exit, Failure
 
 BOOK = "observers.json"
+TLS = "tls://"
 _INBOX = "_INBOX_observers"
 _CONNECT_S = 10.0
 _USER_S = 60
@@ -43,6 +45,7 @@ class Observers:
     def __init__(self, trust: Path) -> None:
         """Raises Failure where there is no trust."""
         self._book = trust / BOOK
+        self._authority = trust / certificates.AUTHORITY
         try:
             self._trust: Trust = load(trust)
         except (NoTrust, ExposedTrust) as error:
@@ -67,6 +70,13 @@ class Observers:
         self._write([*known, Observer(name, KeyPair.from_seed(made.seed).public, now, expires_at)])
         return made.text()
 
+    def authority(self) -> str:
+        """The certificate of the mesh's authority, by which observers know its NATS. Raises Failure."""
+        try:
+            return self._authority.read_text()
+        except OSError as error:
+            raise Failure(f"the mesh's authority can't be read: {self._authority}: {error.strerror}") from None
+
     def remove(self, name: str, nats_url: str) -> None:
         """Shut it out: its connections are cut, and stay so over restarts of the server. Raises Failure."""
         known = self.known()
@@ -81,13 +91,18 @@ class Observers:
         from weft_eventlog.accounts import LOOKUP, UPDATE, account_token, push_account
         from weft_runtime.connection import connect
 
+        tls = None
+        if url.startswith(TLS):
+            from weft_runtime.tls import client_context, nats_options
+
+            tls = nats_options(client_context(self.authority()))
         account = self._trust.public(Account.OBSERVERS)
         allowed = Permissions(publish=(LOOKUP.format(account), UPDATE), subscribe=(f"{_INBOX}.>",))
         user = self._trust.user(Account.SYS, "observers", allowed, expires_in_s=_USER_S)
         try:
             async with asyncio.timeout(_CONNECT_S):
                 client = await connect(
-                    url, jwt=user.token, seed=user.seed.encode(), inbox=_INBOX, name="weft observers"
+                    url, jwt=user.token, seed=user.seed.encode(), inbox=_INBOX, name="weft observers", tls=tls
                 )
         except Exception as error:  # only the log and the runtime know NATS's errors
             raise Failure(f"nobody is shut out yet: the event log at {url} does not answer ({error!r})") from None
