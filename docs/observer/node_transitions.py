@@ -11,13 +11,14 @@ from typing import Any
 
 from faststream import FastStream
 from faststream.nats import NatsBroker, NatsMessage
+from faststream.nats.security import NatsSecurity
 
 url, credentials = sys.argv[1:3]
-options: dict[str, Any] = {"user_credentials": credentials, "max_reconnect_attempts": -1}
+tls: NatsSecurity | None = None
 if len(sys.argv) > 3:
-    options["tls"] = ssl.create_default_context(cafile=sys.argv[3])
-    options |= {"tls_hostname": "nats.weft.internal", "tls_handshake_first": True}
-broker = NatsBroker(url, **options)
+    context = ssl.create_default_context(cafile=sys.argv[3])
+    tls = NatsSecurity(ssl_context=context, tls_hostname="nats.weft.internal", tls_handshake_first=True)
+broker = NatsBroker(url, user_credentials=credentials, security=tls, max_reconnect_attempts=-1)
 STATES = "joined approved rejected healthy unhealthy offline draining drained resumed cordoned uncordoned removed"
 names: dict[str, str] = {}
 
