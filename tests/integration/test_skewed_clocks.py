@@ -9,9 +9,8 @@ from typing import Any
 
 import libfaketime
 import pytest
+from weft_testing.machine import machine, new_token
 from weft_testing.story import MeshUnderTest, until
-
-from .test_nodes_admin import machine, new_token
 
 LIFE_S = 60
 SIMULATED = {"source": {"kind": "simulated"}, "engine": "simulated"}
@@ -23,7 +22,7 @@ def skewed(mesh: MeshUnderTest, name: str, seconds: str, token: str) -> Generato
     """`weft worker` where every clock that tells the date is so many seconds off."""
     library = Path(libfaketime.__file__).parent / "vendor/libfaketime/src/libfaketime.so.1"
     off = {"LD_PRELOAD": str(library), "FAKETIME": seconds, "DONT_FAKE_MONOTONIC": "1"}
-    with machine(mesh, name, token, "--label", f"clock={name}", FAKETIME_DONT_FAKE_MONOTONIC="1", **off):
+    with machine(mesh, name, token, "--labels", f"clock={name}", FAKETIME_DONT_FAKE_MONOTONIC="1", **off):
         yield
 
 
