@@ -293,7 +293,8 @@ def test_where_others_can_come_everybody_needs_a_key_and_nothing_is_plain(tmp_pa
         # then this machine needs a key as well, and the printed one is good
         with httpx.Client(base_url=mesh.url, verify=trusted(mesh)) as stranger:
             assert (401, 401) == (stranger.get("/v1/models").status_code, stranger.get("/api/status").status_code)
-            asked = openai.OpenAI(base_url=f"{mesh.url}/v1", api_key=printed(mesh)[0], http_client=stranger)
+        with openai.DefaultHttpxClient(verify=trusted(mesh)) as theirs:
+            asked = openai.OpenAI(base_url=f"{mesh.url}/v1", api_key=printed(mesh)[0], http_client=theirs)
             assert "Paris" in answer(asked)
         # and commands here find their own key, and whom to trust
         assert 0 == mesh.weft("status").returncode

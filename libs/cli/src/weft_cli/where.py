@@ -29,8 +29,6 @@ def gateway(folder: Path | None, url: str | None, *, timeout_s: float = 60.0) ->
     if url is None:
         if record is not None and record.alive():
             url = record.url
-            if url.startswith("https://"):
-                authority = state(folder).trust / certificates.AUTHORITY
         elif folder is None:
             url = DEFAULT_URL
         else:
