@@ -264,3 +264,30 @@ async def test_what_a_nodes_own_machine_says_when_it_goes_is_signed_and_counts_o
         for _ in range(12):
             said = await client.post("/api/node/drain", json=signed("drain", now, KeyPair.new(Role.USER)))
         assert 429 == said.status_code
+
+
+async def test_a_node_that_does_not_reach_the_log_is_heard_over_http_and_its_reason_is_shown(world: World) -> None:
+    key = KeyPair.new(Role.USER)
+    id = await world.a_node(NodeId(node_id_of(key.public)), key=key.public)
+    await world.a_gateway()
+    nonce = str(int(time.time()))
+
+    def said(what: str, by: KeyPair = key) -> dict[str, Any]:
+        signature = by.sign(f"weft-heartbeat:{id}:{nonce}".encode())
+        return {"node": id, "nonce": nonce, "signature": base64.b64encode(signature).decode(), "problem": what}
+
+    async with httpx.AsyncClient(base_url=world.url, timeout=20) as client:
+        assert (await client.get(f"/api/nodes/{id}")).json()["heartbeat"] is None
+        answer = await client.post("/api/node/heartbeat", json=said("tls://10.0.0.1:4222 is not reached"))
+        assert (200, id) == (answer.status_code, answer.json()["node"])
+        shown = (await client.get(f"/api/nodes/{id}")).json()["heartbeat"]
+        assert "tls://10.0.0.1:4222 is not reached" == shown["problem"]
+        # only its own key speaks for it, in words that can be shown
+        assert 401 == (await client.post("/api/node/heartbeat", json=said("", KeyPair.new(Role.USER)))).status_code
+        assert 400 == (await client.post("/api/node/heartbeat", json=said("a\x00b"))).status_code
+        assert shown["problem"] == (await client.get(f"/api/nodes/{id}")).json()["heartbeat"]["problem"]
+        # and the models that it runs are told to it alone
+        own = base64.b64encode(key.sign(f"weft-models:{id}:{nonce}".encode())).decode()
+        asked = {"node": id, "nonce": nonce, "signature": own}
+        assert {"items": []} == (await client.post("/api/node/models", json=asked)).json()
+        assert 401 == (await client.post("/api/node/models", json=asked | {"nonce": str(int(nonce) + 1)})).status_code

@@ -260,3 +260,18 @@ def test_a_stored_credential_is_for_its_owner_alone(tmp_path: Path) -> None:
 
     assert 0o600 == (tmp_path / "credential.json").stat().st_mode & 0o777
     assert "x.y.z" not in repr(stored.load(tmp_path))
+
+
+async def test_what_keeps_it_from_the_log_is_said_to_the_gateway_signed_and_costs_nothing_where_that_fails(
+    tmp_path: Path, identity: Identity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway = Answers(monkeypatch, (200, {"state": "healthy"}), (500, {}), (404, {}))
+
+    for _ in range(3):
+        await joining(tmp_path, identity).tell("not reached:\n  timeout")
+
+    said = gateway.asked[0][1]
+    assert "not reached: timeout" == said["problem"]
+    signed = f"weft-heartbeat:{identity.node}:{said['nonce']}".encode()
+    assert signed_by(identity.public_key, signed, base64.b64decode(said["signature"]))
+    assert 3 == len(gateway.asked)

@@ -16,6 +16,7 @@ from weft_gateway.inbound.admin.asking import Asking
 from weft_gateway.inbound.admin.brake import Brake
 from weft_gateway.inbound.admin.events import Events
 from weft_gateway.inbound.admin.failures import Failures
+from weft_gateway.inbound.admin.heartbeats import Heartbeats
 from weft_gateway.inbound.admin.joining import Joining
 from weft_gateway.inbound.admin.keys import APIKeys
 from weft_gateway.inbound.admin.leaving import Leaving
@@ -88,11 +89,12 @@ async def start(runtime: Runtime) -> None:
     events = Events(runtime.log, projection, directory.name_of_node)
     logs = ReplicaLogs(directory, tls.node)
     failures = Failures()
+    heartbeats = Heartbeats(directory, failures)
     routers = [
         Page().router,
         embeddings_router(),
         OpenAIModels(directory).router,
-        Nodes(directory, asking, people.lists).router,
+        Nodes(directory, asking, people.lists, heartbeats).router,
         NodeLabels(directory, asking).router,
         NodeCaps(directory, asking).router,
         NodeModels(directory, asking).router,
@@ -101,6 +103,7 @@ async def start(runtime: Runtime) -> None:
         Brake(asking).router,
         Joining(directory, tokens, asking, credential, failures, certified=tls.authority is not None).router,
         Leaving(directory, asking, failures).router,
+        heartbeats.router,
         Models(directory, asking, people.lists).router,
         Replicas(people.lists).router,
         logs.router,

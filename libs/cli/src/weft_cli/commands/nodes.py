@@ -56,10 +56,15 @@ def get(folder: Path | None, url: str | None, node: str, *, as_json: bool) -> No
         ("of each device", caps["vram_budget"] or "all"),
         ("cordoned", "yes" if found["cordoned"] else "no"),
         ("drain", _drain(found["drain"])),
+        ("over HTTP", _heartbeat(found.get("heartbeat"))),
         ("rejected", found["reason"]),
     ]
     print()
     table(("of it", "is"), [row for row in rows if row[1]])
+
+
+def _heartbeat(found: Mapping[str, Any] | None) -> str:
+    return "" if found is None else str(found["problem"])
 
 
 def _drain(drain: Mapping[str, Any] | None) -> str:

@@ -14,7 +14,7 @@ from weft_gateway.domain.refused import Refused
 Policy = Literal["local", "keys", "anyone"]
 """Who needs no key: this machine, by its own name, from no foreign page; nobody; everybody."""
 NODES_OWN = frozenset(
-    {f"/api/node/{what}" for what in ("register", "credential", "models", "drain", "resume", "deregister")}
+    {f"/api/node/{what}" for what in ("register", "credential", "heartbeat", "models", "drain", "resume", "deregister")}
 )
 """What a node's machine asks for itself: these routes check a token or a signature themselves."""
 OPEN_PATHS = frozenset({"/healthz", "/readyz"}) | NODES_OWN

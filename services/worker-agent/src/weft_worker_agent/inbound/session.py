@@ -90,6 +90,9 @@ class Sessions:
                 )
         except Exception as error:  # only the log and the runtime know NATS's errors
             _log.warning("the log is not reached", url=credential.nats_url, error=repr(error))
+            await self._joining.tell(
+                f"the log at {credential.nats_url} is not reached: {error or type(error).__name__}"
+            )
             return None
 
     async def _follow(self, client: Any, credential: Credential) -> Credential | None:

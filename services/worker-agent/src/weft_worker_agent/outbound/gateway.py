@@ -91,11 +91,15 @@ class Gateway:
         """Ask for this node's own drain. Raises Refused, UnknownNode, NotNow."""
         await self._said("drain", deadline_s=deadline_s)
 
+    async def heartbeat(self, problem: str) -> None:
+        """Say that this node lives, and what keeps it from the log. Raises Refused, UnknownNode, NotNow."""
+        await self._said("heartbeat", problem=problem[:_MAX_SENTENCE])
+
     async def resume(self) -> None:
         """Lift this node's own drain. Raises Refused, UnknownNode, NotNow."""
         await self._said("resume")
 
-    async def _said(self, what: str, **fields: float) -> None:
+    async def _said(self, what: str, **fields: float | str) -> None:
         body = self._signed(what, f"{self.clock.now():.3f}")
         response = await self._say(f"/api/node/{what}", body | fields)
         if response.status_code in (403, 404, 410):

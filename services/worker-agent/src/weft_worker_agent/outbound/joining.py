@@ -66,6 +66,11 @@ class Joining:
             stored.store(self._state, found)
         return found
 
+    async def tell(self, problem: str) -> None:
+        """Let people know over HTTP what keeps this node from the log. Once: whoever tries again tells again."""
+        with contextlib.suppress(NotNow, Refused, UnknownNode):
+            await self._gateway.heartbeat(" ".join(problem.split()))
+
     def _changed(self) -> bool:
         return stored.registered(self._state) != self._body
 

@@ -138,6 +138,12 @@ class SignedDrainBody(SignedBody, frozen=True, extra="forbid"):
     deadline_s: DrainSeconds = DRAIN_S
 
 
+class HeartbeatBody(SignedBody, frozen=True, extra="forbid"):
+    """The same, with what keeps the node from the log."""
+
+    problem: Annotated[str, Field(max_length=MAX_REASON, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
+
+
 class DrainBody(BaseModel, frozen=True, extra="forbid"):
     """How a node is emptied."""
 

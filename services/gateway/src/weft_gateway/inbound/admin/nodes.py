@@ -21,6 +21,7 @@ from weft_gateway.domain.shapes import node_detail
 from weft_gateway.inbound.admin.asking import Asking, done
 from weft_gateway.inbound.admin.bodies import DRAIN_S, MAX_REASON, DrainBody, DrainSeconds, ReasonBody, RejectBody
 from weft_gateway.inbound.admin.documented import PROBLEMS, NodeChanged, NodeLeaves
+from weft_gateway.inbound.admin.heartbeats import Heartbeats
 from weft_gateway.inbound.admin.listing import PRINTABLE, Cursor, Limit, Source, Word, page
 from weft_gateway.inbound.admin.naming import named_node
 from weft_gateway.projections.directory import Directory
@@ -34,10 +35,11 @@ Label = Annotated[
 class Nodes:
     """Listing, looking at, approving, rejecting, cordoning, draining and removing nodes."""
 
-    def __init__(self, directory: Directory, asking: Asking, lists: Source) -> None:
+    def __init__(self, directory: Directory, asking: Asking, lists: Source, heartbeats: Heartbeats) -> None:
         self._directory = directory
         self._asking = asking
         self._lists = lists
+        self._heartbeats = heartbeats
         self.router = APIRouter(tags=["nodes"], responses=PROBLEMS)
         add = self.router.add_api_route
         add("/api/nodes", self.list, methods=["GET"])
@@ -60,7 +62,7 @@ class Nodes:
     async def get(self, id: str) -> dict[str, Any]:
         """One node by id or name, with what runs on it and what that claims."""
         node = named_node(self._directory, id)
-        return node_detail(node, self._directory.fleet.held(node.id))
+        return node_detail(node, self._directory.fleet.held(node.id)) | {"heartbeat": self._heartbeats.of(node.id)}
 
     async def remove(
         self,

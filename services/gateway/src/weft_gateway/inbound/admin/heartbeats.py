@@ -1,0 +1,49 @@
+"""`/api/node/heartbeat`: a sign of life over HTTP, of a machine that does not reach the log. Signed by its key."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import APIRouter, Request
+from weft_contracts.ids import NodeId
+from weft_runtime.logs import get_logger
+
+from weft_gateway.inbound.admin.bodies import HeartbeatBody
+from weft_gateway.inbound.admin.documented import PROBLEMS
+from weft_gateway.inbound.admin.failures import Failures
+from weft_gateway.inbound.admin.signed import signing_node
+from weft_gateway.projections.directory import Directory
+
+COUNTS_S = 60.0
+"""How long one is shown; an agent that tries says so every few seconds."""
+_log: Any = get_logger("weft.gateway.heartbeats")
+
+
+class Heartbeats:
+    """What people should know of nodes that try; nothing is decided by it. One entry a node, in memory alone."""
+
+    def __init__(self, directory: Directory, failures: Failures, now: Callable[[], float] = time.time) -> None:
+        self._directory = directory
+        self._failures = failures
+        self._now = now
+        self._last: dict[NodeId, tuple[float, str]] = {}
+        self.router = APIRouter(tags=["joining"], responses=PROBLEMS)
+        self.router.add_api_route("/api/node/heartbeat", self.beat, methods=["POST"])
+
+    async def beat(self, request: Request, body: HeartbeatBody) -> dict[str, Any]:
+        """The node lives and does not reach the log, for the reason that it says. Answers how it stands."""
+        node = signing_node(self._directory, body, "heartbeat", lambda: self._failures.count(request), self._now())
+        known = self._last.get(node.id)
+        if known is None or known[1] != body.problem:
+            _log.warning("a node does not reach the log", node=node.id, name=node.name, reason=body.problem)
+        self._last[node.id] = (time.monotonic(), body.problem)
+        return {"node": node.id, "state": node.state}
+
+    def of(self, node: NodeId) -> dict[str, Any] | None:
+        """The last one, if it is no older than a minute: its age in seconds, and why the log is not reached."""
+        at, problem = self._last.get(node, (0.0, ""))
+        age = time.monotonic() - at
+        if age > COUNTS_S:
+            self._last.pop(node, None)
+            return None
+        return {"age_s": round(age, 1), "problem": problem}
