@@ -1,6 +1,7 @@
 """Taking a model off one node."""
 
 import pytest
+from weft_contracts.facts.node import Cordoned, Draining
 from weft_contracts.facts.request import Fulfilled, Rejected
 
 from .story import Story, simulated
@@ -68,6 +69,11 @@ def test_the_only_node_that_can_run_what_must_run_keeps_it() -> None:
     story.settle()
     story.ready(1, "a")
     story.settle()
+
+    # one that drains takes nothing, nor does a cordoned one
+    story.node("b", "c")
+    story.say("b", Draining(why="worker", deadline_s=60))
+    story.say("c", Cordoned(why="new fan"))
 
     asked = story.unload("m", "a")
     story.settle()

@@ -6,7 +6,7 @@ from weft_contracts.facts.model import Unloaded
 from weft_contracts.facts.request import UnloadRequested
 from weft_placement.fleet import ModelView
 
-from weft_reconciler.domain.eligible import eligible
+from weft_reconciler.domain.eligible import able
 from weft_reconciler.domain.pending import Pending
 from weft_reconciler.domain.state import State
 
@@ -14,7 +14,7 @@ from weft_reconciler.domain.state import State
 def answer_unload(state: State, pending: Pending, wish: UnloadRequested, model: ModelView) -> Decision:
     """Mark the replicas of a model on a node. What isn't there is as good as gone.
 
-    409 where its minimum asks for it and no other node could run it: it would wait for a place for ever.
+    409 where its minimum asks for it and no other node may take it: it would wait for a place for ever.
     """
     node = state.fleet.nodes.get(wish.node)
     if node is None or node.removed:
@@ -27,7 +27,8 @@ def answer_unload(state: State, pending: Pending, wish: UnloadRequested, model: 
     closing = pending.fulfilled(model=model.id, node=wish.node, replicas=" ".join(there))
     if not there:
         return Decision((closing,), f"{model.name} is not on {node.name}")
-    if model.spec.min_replicas and not eligible(state.fleet, model) - {wish.node}:
+    others = (each for each in able(state.fleet, model) if each.id != wish.node)
+    if model.spec.min_replicas and not any(not (other.draining or other.cordoned) for other in others):
         return pending.rejected(
             409,
             f"{model.name} wants {model.spec.min_replicas} and only {node.name} can run it: lower its minimum, or"
