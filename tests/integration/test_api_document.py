@@ -4,9 +4,10 @@ import base64
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -221,6 +222,16 @@ def _example(document: dict[str, Any], path: str, method: str) -> Any:
     if "$ref" in schema:
         schema = document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
     return content.get("example") or next(iter(schema.get("examples", [])), None)
+
+
+@pytest.fixture
+def mesh(tmp_path: Path) -> Iterator[MeshUnderTest]:
+    """A mesh where everybody needs a key, asked with an admin's."""
+    with MeshUnderTest(tmp_path, WEFT_REQUIRE_KEYS="1") as mesh:
+        key = (mesh.state / "admin-key").read_text().strip()
+        for each in (mesh.http, ONE_BY_ONE):
+            each.headers["authorization"] = f"Bearer {key}"
+        yield mesh
 
 
 @pytest.mark.sabotage("failing-lookup")

@@ -134,7 +134,7 @@ async def test_a_token_that_expires_ends_it_so_that_it_can_be_started_anew(
     run: Run, mesh_server: MeshServer, tmp_path: Path
 ) -> None:
     short = mesh_server.trust.user(
-        Account.MESH, "reconciler", grants(permissions.service("reconciler")), expires_in_s=3
+        Account.MESH, "reconciler", grants(permissions.service("reconciler")), expires_in_s=8
     )
     file = tmp_path / "short.creds"
     file.write_text(short.text())
