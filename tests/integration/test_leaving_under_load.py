@@ -17,7 +17,7 @@ from weft_testing.story import MeshUnderTest, until
 
 from .stream_load import StreamLoad
 
-SECONDS = max(60.0, float(os.environ.get("WEFT_STORY_LEAVING_S", "60")))
+SECONDS = max(60.0, float(os.environ.get("WEFT_STORY_LEAVING_S", "120")))
 TIMES = math.ceil(SECONDS / 15)
 PER_SECOND = 50
 SPEC: dict[str, Any] = {
