@@ -15,10 +15,10 @@ from weft_cli.client import segment
 from weft_cli.commands.tokens import span
 from weft_cli.failure import Exit, Failure
 from weft_cli.harmless import harmless
+from weft_cli.paging import all_of
 from weft_cli.render import age, table
 
 SCOPES = ("admin", "inference", "read")
-_PAGE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +33,7 @@ class Wanted:
 
 def show(folder: Path | None, url: str | None, *, as_json: bool) -> None:
     """Print all keys, without their secrets."""
-    gateway = where.gateway(folder, url)
-    found: list[dict[str, Any]] = []
-    after = ""
-    while True:
-        page = gateway.get("/api/keys", limit=_PAGE, **({"after": after} if after else {}))
-        found += page["items"]
-        if page["next"] is None:
-            break
-        after = page["next"]
+    found = all_of(where.gateway(folder, url), "/api/keys")
     if as_json:
         print(json.dumps(found, indent=1))
         return

@@ -10,24 +10,16 @@ from weft_cli import where
 from weft_cli.client import segment
 from weft_cli.embedded import reach
 from weft_cli.failure import Exit, Failure
+from weft_cli.paging import all_of
 from weft_cli.render import age, table
 
 _SPAN = re.compile(r"([0-9]{1,9})([smhd]?)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
-_PAGE = 1000
 
 
 def show(folder: Path | None, url: str | None, *, as_json: bool) -> None:
     """Print all tokens, without their secrets."""
-    gateway = where.gateway(folder, url)
-    found: list[dict[str, Any]] = []
-    after = ""
-    while True:
-        page = gateway.get("/api/tokens", limit=_PAGE, **({"after": after} if after else {}))
-        found += page["items"]
-        if page["next"] is None:
-            break
-        after = page["next"]
+    found = all_of(where.gateway(folder, url), "/api/tokens")
     if as_json:
         print(json.dumps(found, indent=1))
         return
