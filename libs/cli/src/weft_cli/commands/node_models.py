@@ -11,7 +11,7 @@ from weft_cli.failure import Failure
 from weft_cli.render import table
 
 _LOOK_EVERY_S = 0.5
-_AFTER_S = 30.0
+_AFTER_S = 60.0
 """How long the end of what ran there may take behind the deadline."""
 
 

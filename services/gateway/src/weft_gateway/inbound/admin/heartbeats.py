@@ -15,7 +15,7 @@ from weft_gateway.inbound.admin.signed import signing_node
 from weft_gateway.projections.directory import Directory
 
 COUNTS_S = 60.0
-"""How long one is shown; an agent that tries says so every few seconds."""
+"""How long one is shown; an agent that tries to reach the log says so at each try, 10 to 25 s apart."""
 _log: Any = get_logger("weft.gateway.heartbeats")
 
 
@@ -27,23 +27,27 @@ class Heartbeats:
         self._failures = failures
         self._now = now
         self._last: dict[NodeId, tuple[float, str]] = {}
+        """When (monotonic) and why; the oldest first."""
         self.router = APIRouter(tags=["joining"], responses=PROBLEMS)
         self.router.add_api_route("/api/node/heartbeat", self.beat, methods=["POST"])
 
     async def beat(self, request: Request, body: HeartbeatBody) -> dict[str, Any]:
         """The node lives and does not reach the log, for the reason that it says. Answers how it stands."""
         node = signing_node(self._directory, body, "heartbeat", lambda: self._failures.count(request), self._now())
-        known = self._last.get(node.id)
+        known = self._last.pop(node.id, None)
         if known is None or known[1] != body.problem:
             _log.warning("a node does not reach the log", node=node.id, name=node.name, reason=body.problem)
         self._last[node.id] = (time.monotonic(), body.problem)
+        self._forget_old()
         return {"node": node.id, "state": node.state}
 
     def of(self, node: NodeId) -> dict[str, Any] | None:
         """The last one, if it is no older than a minute: its age in seconds, and why the log is not reached."""
-        at, problem = self._last.get(node, (0.0, ""))
-        age = time.monotonic() - at
-        if age > COUNTS_S:
-            self._last.pop(node, None)
-            return None
-        return {"age_s": round(age, 1), "problem": problem}
+        self._forget_old()
+        last = self._last.get(node)
+        return {"age_s": round(time.monotonic() - last[0], 1), "problem": last[1]} if last is not None else None
+
+    def _forget_old(self) -> None:
+        oldest_kept = time.monotonic() - COUNTS_S
+        while self._last and next(iter(self._last.values()))[0] < oldest_kept:
+            del self._last[next(iter(self._last))]

@@ -13,7 +13,7 @@ from weft_gateway.inbound.admin.bodies import SignedBody
 from weft_gateway.projections.directory import Directory
 
 NONCE_S = 300.0
-"""How far a node's clock may be off."""
+"""How far a nonce may be from this clock; a node whose clock is wrong takes the time from the answer's `Date`."""
 
 
 def signing_node(
@@ -27,10 +27,9 @@ def signing_node(
     if node is None:
         failed()
         raise Refused(404, f"Node {body.node!r} is not known here; register it.", code="node_not_found")
-    off = abs((time.time() if now is None else now) - float(body.nonce))
-    if off > NONCE_S:
-        raise Refused(401, f"The nonce is {off:.0f} s away from this clock; set the node's clock.", code="stale_nonce")
-    if not nkey.signed_by(node.public_key, f"weft-{what}:{body.node}:{body.nonce}".encode(), _bytes(body.signature)):
+    check_time(body.nonce, time.time() if now is None else now)
+    signed = f"weft-{what}:{body.node}:{body.nonce}".encode()
+    if not nkey.signed_by(node.public_key, signed, signature_bytes(body.signature)):
         failed()
         raise Refused(401, "The signature is not the node's over this nonce.", code="bad_signature")
     if node.removed:
@@ -40,8 +39,16 @@ def signing_node(
     return node
 
 
-def _bytes(text: str) -> bytes:
+def check_time(nonce: str, now: float) -> None:
+    """Refuse what was signed too long ago, or is of the future, in seconds since the epoch. Raises Refused, 401."""
+    off = abs(now - float(nonce))
+    if off > NONCE_S:
+        raise Refused(401, f"The nonce is {off:.0f} s away from this clock; sign with its time.", code="stale_nonce")
+
+
+def signature_bytes(text: str) -> bytes:
+    """Raises Refused, 400, for what is not base64."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise Refused(400, "`signature` is not base64.", param="signature") from None
+        raise Refused(400, "The signature is not base64.", param="signature") from None

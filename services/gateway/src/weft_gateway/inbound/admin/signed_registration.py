@@ -4,16 +4,13 @@ A public key is no secret, and a token is held by many: without this, whoever ha
 addresses of their own.
 """
 
-import base64
-import binascii
 import hashlib
 
 from weft_gateway.domain.refused import Refused
+from weft_gateway.inbound.admin.signed import check_time, signature_bytes
 
 NONCE, SIGNATURE = "weft-nonce", "weft-signature"
 SIGNED = "The key's over `weft-register:<nonce>:<SHA-256 of the body, in hex>`; base64 of 64 bytes, Ed25519"
-NONCE_S = 300.0
-"""How far the nonce may be from this clock; a node whose clock is wrong takes the time from the answer's `Date`."""
 _LONGEST_NONCE = 12
 
 
@@ -31,16 +28,7 @@ def check_signed(nonce: str, signature: str, public_key: str, body: bytes, now: 
             " signature of `weft-register:<nonce>:<SHA-256 of the body>`.",
             code="not_signed",
         )
-    if abs(now - int(nonce)) > NONCE_S:
-        off = abs(now - int(nonce))
-        raise Refused(401, f"The nonce is {off:.0f} s away from this clock; sign with its time.", code="stale_nonce")
+    check_time(nonce, now)
     signed = f"weft-register:{nonce}:{hashlib.sha256(body).hexdigest()}".encode()
-    if not nkey.signed_by(public_key, signed, _bytes(signature)):
+    if not nkey.signed_by(public_key, signed, signature_bytes(signature)):
         raise Refused(401, "The signature is not the key's over this registration.", code="bad_signature")
-
-
-def _bytes(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return b""
