@@ -6,6 +6,7 @@ import pkgutil
 import pytest
 from weft_contracts import catalogue, facts, permissions
 from weft_contracts.facts.fact import Fact, Unknown, Unreadable, Voided
+from weft_contracts.facts.request import Fulfilled, Rejected
 from weft_contracts.ids import NodeId
 
 
@@ -34,6 +35,16 @@ def test_a_mesh_of_a_thousand_nodes_stays_within_the_budget_of_the_log() -> None
 
 def test_no_fact_is_without_a_writer() -> None:
     assert [] == [entry for entry in catalogue.CATALOGUE if not entry.writers]
+
+
+def test_every_request_for_change_has_one_owner_that_may_answer_it_and_nothing_else_has_one() -> None:
+    # given
+    owned = {entry.fact: entry.owner for entry in catalogue.CATALOGUE if entry.owner is not None}
+    requests = {entry.fact for entry in catalogue.CATALOGUE if entry.kind == "request"}
+    # then
+    assert requests - {Fulfilled, Rejected} == owned.keys() == catalogue.OWNERS.keys()
+    for outcome in (Fulfilled, Rejected):
+        assert set(owned.values()) <= set(catalogue.BY_TYPE["request", outcome.model_fields["type"].default].writers)
 
 
 @pytest.mark.parametrize("name", permissions.SERVICES)

@@ -14,6 +14,7 @@ from weft_contracts.facts.fact import Fact, Unknown, Unreadable, Voided
 from weft_contracts.ids import CorrelationId, EventId, Incarnation, ReplicaId, RequestId
 from weft_contracts.subjects import Aggregate, Kind, parse
 from weft_contracts.subjects import request as request_of
+from weft_testing.drawn import drawn
 
 st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
 CAUSE = Cause(CorrelationId("c"))
@@ -23,7 +24,7 @@ CAUSE = Cause(CorrelationId("c"))
 def facts(draw: st.DrawFn) -> Fact:
     entry: Entry = draw(st.sampled_from(CATALOGUE))
     try:
-        return draw(st.builds(entry.fact, v=st.just(1)))
+        return draw(drawn(entry.fact, v=st.just(1)))
     except ValidationError:
         return node.Healthy()
 

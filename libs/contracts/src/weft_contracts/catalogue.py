@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from weft_contracts.facts import (
     artifact,
@@ -18,10 +18,17 @@ from weft_contracts.facts import (
     run,
     token,
 )
-from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.fact import Fact, Voided
 from weft_contracts.subjects import Kind
 
 Writer = Literal["registry", "scheduler", "reconciler", "metadata-cache", "gateway", "worker"]
+
+OWNERS: Mapping[type[Fact], Writer] = {
+    **dict.fromkeys(get_args(request.RegistryRequest), "registry"),
+    **dict.fromkeys(get_args(request.ReconcilerRequest), "reconciler"),
+    **dict.fromkeys(get_args(request.GatewayRequest), "gateway"),
+}
+"""Who answers each request for change."""
 
 NODES = 1_000
 REPLICAS = 10_000
@@ -49,8 +56,22 @@ class Entry:
     def type(self) -> str:
         return str(self.fact.model_fields["type"].default)
 
+    @property
+    def owner(self) -> Writer | None:
+        """Who answers a request for change, by a fact on the request itself; None for every other fact."""
+        return OWNERS.get(self.fact)
+
 
 _OWNERS: tuple[Writer, ...] = ("registry", "scheduler", "reconciler", "metadata-cache", "gateway")
+
+UNWRITTEN: Mapping[type[Fact], str] = {
+    mesh.FormatRaised: "the registry, when every reader of a fact knows its next version: no fact has one yet",
+    run.Installing: "a worker that installs an engine before a run starts",
+    run.Fetching: "a worker that fetches a model's files before a run starts",
+    replica.Evicted: "the scheduler, when it makes room for another replica",
+    Voided: "an operator who sets a commit aside that can't be read; it may stand on any aggregate",
+}
+"""Facts that every reader knows and nothing writes yet: who will, and when."""
 
 CATALOGUE: tuple[Entry, ...] = (
     Entry(mesh.Founded, ("registry",), 0),
@@ -59,12 +80,14 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(mesh.FormatRaised, ("registry",), 0),
     Entry(token.Created, ("registry",), 10),
     Entry(token.Revoked, ("registry",), 10),
+    Entry(token.Bound, ("registry",), 1, ignorable=True),
     Entry(name.Claimed, ("registry", "reconciler"), NODES * 0.05),
     Entry(name.Released, ("registry", "reconciler"), NODES * 0.05),
     Entry(node.Joined, ("registry",), NODES * 0.05),
     Entry(node.Rejoined, ("registry",), NODES),
     Entry(node.Approved, ("registry",), NODES * 0.05),
     Entry(node.Rejected, ("registry",), 10),
+    Entry(node.Expired, ("registry",), 10, ignorable=True),
     Entry(node.Labelled, ("registry",), NODES * 0.1),
     Entry(node.Capped, ("registry",), NODES * 0.05),
     Entry(node.Healthy, ("registry",), NODES * 3),
@@ -73,6 +96,7 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(node.Draining, ("registry",), NODES * 0.2),
     Entry(node.Drained, ("registry",), NODES * 0.2),
     Entry(node.Resumed, ("registry",), NODES * 0.2),
+    Entry(node.CutOff, ("registry",), NODES * 0.001),
     Entry(node.Cordoned, ("registry",), NODES * 0.1),
     Entry(node.Uncordoned, ("registry",), NODES * 0.1),
     Entry(node.Removed, ("registry",), NODES * 0.05),
@@ -131,6 +155,11 @@ CATALOGUE: tuple[Entry, ...] = (
 
 BY_TYPE: Mapping[tuple[Kind, str], Entry] = {(entry.kind, entry.type): entry for entry in CATALOGUE}
 SKIPPABLE: frozenset[tuple[Kind, str]] = frozenset(key for key, entry in BY_TYPE.items() if entry.ignorable)
+
+
+def owner_of(asked: request.ChangeRequest) -> Writer:
+    """The service that answers a request for change."""
+    return OWNERS[type(asked)]
 
 
 def per_second() -> float:

@@ -1,6 +1,6 @@
 """Where messages pass, for a document about them: every fact of the catalogue, the leases and the signals.
 
-TIMERS and USAGE have no channel yet: nothing is written there.
+Streams to which nothing writes yet have none (`topology.UNWRITTEN`).
 """
 
 from dataclasses import dataclass

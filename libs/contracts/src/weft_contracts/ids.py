@@ -21,6 +21,7 @@ Incarnation = NewType("Incarnation", str)
 """One start of a replica's process; a new start has a new one."""
 
 _ID = re.compile(r"[a-z0-9-]{1,40}")
+_NODE_ID = re.compile(r"n-[a-z2-7]{16}")
 _USER_PREFIX = 20 << 3
 """The byte that makes an nkey's text start with U."""
 
@@ -38,6 +39,11 @@ def digest32(data: bytes, length: int = 16) -> str:
 def node_id(public_key: bytes) -> NodeId:
     """A node is its public key (32 bytes, Ed25519): same key, same node."""
     return NodeId(f"n-{digest32(public_key)}")
+
+
+def is_node_id(text: str) -> bool:
+    """Whether `text` is written as a node's id is, in letters of whichever case."""
+    return _NODE_ID.fullmatch(text.lower()) is not None
 
 
 def model_id(entropy: bytes) -> ModelId:

@@ -1,5 +1,6 @@
 """Every stream, bucket and store, declared once. Whoever applies it talks to the server; this is data."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -77,6 +78,15 @@ SNAPSHOTS = Stream(
 do either may do it to everybody's. Here a newer piece stands in for the older one, under its writer's own subjects."""
 
 STREAMS: tuple[Stream, ...] = (EVENTS, LEASES, SIGNALS, USAGE, TIMERS, SNAPSHOTS)
+
+UNREAD: Mapping[str, str] = {
+    SIGNALS.name: "workers write their load; for scaling by it, and for choosing a replica without a session",
+    USAGE.name: "for settled usage by key and model, kept apart from the truth since it grows with traffic",
+    TIMERS.name: "for scheduled messages, by which time enters the system as an event",
+}
+"""Streams that nothing of Weft reads yet, and what they are for. Servers have them, so that readers can come first."""
+UNWRITTEN: frozenset[str] = frozenset((USAGE.name, TIMERS.name))
+"""Those of them to which nothing writes yet, either."""
 CREDENTIALS = Bucket("credentials", "file", 64 << 20)
 PEOPLE = Bucket("people", "file", 64 << 20, erasable=True)
 KEY_VALUES: tuple[Bucket, ...] = (CREDENTIALS, PEOPLE)

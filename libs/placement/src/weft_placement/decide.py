@@ -1,4 +1,4 @@
-"""One placement: the best offer, or why there is none, with the receipt of the decision."""
+"""One placement: the best candidate, or why there is none, with the receipt of the decision."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from itertools import islice
 
 from weft_contracts.facts.values import Member, Receipt
 from weft_contracts.ids import ReplicaId
+from weft_fleet import Fleet, ReplicaView
 
-from weft_placement.board import Board, NoRoom
+from weft_placement.candidate_ranking import CandidateRanking, NoCandidate
 from weft_placement.claim import ClaimUnknown
 from weft_placement.demand import Demand, demand_of
 from weft_placement.filters.avoid import avoided
-from weft_placement.fleet import Fleet, ReplicaView
-from weft_placement.outlook import Outlook
+from weft_placement.node_evaluator import Candidate
+from weft_placement.planned_fleet import PlannedFleet
 from weft_placement.policy import Policy
-from weft_placement.verdict import Offer
 
 CANDIDATES_KEPT = 8
 REASONS_KEPT = 16
@@ -53,59 +53,58 @@ class Circumstances:
 def demand_for(fleet: Fleet, replica: ReplicaView, policy: Policy) -> Demand:
     """What the replica's revision asks of a node. Raises ClaimUnknown."""
     spec = fleet.spec_of(replica)[1]
-    return demand_of(replica.model, replica.revision, spec, policy.slots)
+    return demand_of(replica.model, replica.revision, spec, policy.slots, fleet.engines)
 
 
 def decide_placement(fleet: Fleet, replica_id: ReplicaId, policy: Policy, now: float, seed: int) -> Placement | NoPlace:
-    """Place one replica by asking every node once. Raises KeyError for an unknown replica.
+    """Place one replica by evaluating every node once. Raises KeyError for an unknown replica.
 
-    Who decides often keeps a Board and calls `choose`.
+    To decide often, keep a CandidateRanking and call `choose`.
     """
     replica = fleet.replicas[replica_id]
     given = Circumstances(policy, now, seed)
     try:
-        board = Board(demand_for(fleet, replica, policy), policy)
+        ranking = CandidateRanking(demand_for(fleet, replica, policy), policy)
     except ClaimUnknown as error:
-        return no_place(fleet, replica, given, NoRoom(str(error), {}))
-    outlook = Outlook(fleet)
-    outlook.lift(replica)
-    board.sync(outlook)
-    return choose(fleet, replica, board, given)
+        return no_place(fleet, replica, given, NoCandidate(str(error), {}))
+    planned_fleet = PlannedFleet(fleet)
+    planned_fleet.release(replica)
+    ranking.sync(planned_fleet)
+    return choose(fleet, replica, ranking, given)
 
 
 def choose(
     fleet: Fleet,
     replica: ReplicaView,
-    board: Board,
+    ranking: CandidateRanking,
     given: Circumstances,
     set_aside: Mapping[str, str] | None = None,
 ) -> Placement | NoPlace:
-    """The best offer of a board that is in step with the fleet.
+    """The best candidate of a ranking that is in step with the fleet.
 
     `set_aside` names nodes that must be passed over beside those that the replica avoids, and why.
     """
     avoid = {**(set_aside or {}), **avoided(replica.avoid)}
-    best = tuple(islice(board.offers(avoid), CANDIDATES_KEPT))
+    best = tuple(islice(ranking.candidates(avoid), CANDIDATES_KEPT))
     if not best:
-        return no_place(fleet, replica, given, board.no_room(avoid))
+        return no_place(fleet, replica, given, ranking.no_candidate(avoid))
     first = best[0]
     members = (Member(node=first.node, rank=0, devices=first.devices),)
-    room = NoRoom("", board.refusals(avoid))
-    rungs = board.rungs_below(first.rung, avoid)
-    return Placement(replica.id, members, receipt(fleet, replica, given, room, best, rungs))
+    rungs = ranking.rungs_below(first.rung, avoid)
+    return Placement(replica.id, members, receipt(fleet, replica, given, ranking.refusals(avoid), best, rungs))
 
 
-def no_place(fleet: Fleet, replica: ReplicaView, given: Circumstances, room: NoRoom) -> NoPlace:
+def no_place(fleet: Fleet, replica: ReplicaView, given: Circumstances, why: NoCandidate) -> NoPlace:
     """No place, with its receipt."""
-    return NoPlace(replica.id, room.reason, receipt(fleet, replica, given, room, ()))
+    return NoPlace(replica.id, why.reason, receipt(fleet, replica, given, why.refusals, ()))
 
 
 def receipt(
     fleet: Fleet,
     replica: ReplicaView,
     given: Circumstances,
-    room: NoRoom,
-    best: tuple[Offer, ...],
+    refusals: Mapping[str, int],
+    best: tuple[Candidate, ...],
     rungs: tuple[str, ...] = (),
 ) -> Receipt:
     """The record of one decision."""
@@ -116,8 +115,8 @@ def receipt(
         seed=given.seed,
         trigger=replica.cause.causation_id or "",
         decided_at=given.now,
-        refusals=few(room.refusals),
-        candidates=tuple(offer.candidate for offer in best),
+        refusals=few(refusals),
+        candidates=tuple(candidate.recorded for candidate in best),
         rungs=rungs,
     )
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from weft_contracts.digest import source_key
+from weft_contracts.engines import EngineProfile, Profiles
 from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import ModelId
 
@@ -16,6 +17,8 @@ class Demand:
     model: ModelId
     revision: int
     spec: ModelSpec
+    profile: EngineProfile
+    """Of the spec's engine."""
     source: str
     """The key under which nodes answered about its file."""
     need: Need
@@ -25,9 +28,12 @@ class Demand:
     """How many devices a replica must span; None: as few as hold it."""
 
 
-def demand_of(model: ModelId, revision: int, spec: ModelSpec, slots: int) -> Demand:
-    """Raises ClaimUnknown where the spec does not say enough to compute a claim."""
-    return Demand(model, revision, spec, source_key(spec), need_of(spec), slots, _devices(spec))
+def demand_of(model: ModelId, revision: int, spec: ModelSpec, slots: int, engines: Profiles) -> Demand:
+    """Raises ClaimUnknown where the spec does not say enough to compute a claim, or no profile tells of its engine."""
+    profile = engines.get(spec.engine)
+    if profile is None:
+        raise ClaimUnknown(f"its memory can't be computed: no profile tells of the engine {spec.engine}")
+    return Demand(model, revision, spec, profile, source_key(spec), need_of(spec, profile), slots, _devices(spec))
 
 
 def _devices(spec: ModelSpec) -> int | None:

@@ -8,16 +8,16 @@ from weft_contracts.facts.replica import Placed, Unplaceable
 from weft_contracts.facts.values import Receipt
 from weft_contracts.ids import NodeId, ReplicaId
 from weft_contracts.subjects import replica as replica_aggregate
+from weft_fleet import Fleet, ReplicaView
 
-from weft_placement.board import Board
+from weft_placement.candidate_ranking import CandidateRanking
 from weft_placement.claim import ClaimUnknown
 from weft_placement.decide import demand_for
 from weft_placement.filters.avoid import avoided
 from weft_placement.fit import LADDER
-from weft_placement.fleet import Fleet, ReplicaView
-from weft_placement.outlook import Outlook
+from weft_placement.node_evaluator import Candidate, Rank, Refusal
+from weft_placement.planned_fleet import PlannedFleet
 from weft_placement.policy import BadPolicy, Policy, parse_policy
-from weft_placement.verdict import Offer, Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Explanation:
     """One sentence."""
     answers: tuple[NodeAnswer, ...]
     receipt: Receipt | None
-    """Of the decision in the log; None where none was made yet."""
+    """The receipt of the decision in the log; None where none was made yet."""
 
 
 class NotInTheLog(LookupError):
@@ -60,7 +60,7 @@ def explain(fleet: Fleet, replica_id: ReplicaId, policy: Policy | None = None) -
 
     Without a policy, the one that the replica's own receipt names. Raises NotInTheLog.
     """
-    return _explain(fleet, Outlook(fleet), _known(fleet, replica_id), policy)
+    return _explain(fleet, PlannedFleet(fleet), _known(fleet, replica_id), policy)
 
 
 def explain_decision(commits: Iterable[Recorded], replica_id: ReplicaId) -> Explanation:
@@ -75,16 +75,16 @@ def explain_decision(commits: Iterable[Recorded], replica_id: ReplicaId) -> Expl
         return explain(_folded(log), replica_id)
     fact, sequence = decision
     fleet = _folded(commit for commit in log if commit.sequence <= fact.receipt.position)
-    outlook = Outlook(fleet)
+    planned_fleet = PlannedFleet(fleet)
     for commit in log:
         if fact.receipt.position < commit.sequence < sequence:
-            _count_batch_mate(outlook, commit, fact.receipt)
-    return _explain(fleet, outlook, _known(fleet, replica_id), None, fact)
+            _count_batch_mate(planned_fleet, commit, fact.receipt)
+    return _explain(fleet, planned_fleet, _known(fleet, replica_id), None, fact)
 
 
 def _explain(
     fleet: Fleet,
-    outlook: Outlook,
+    planned_fleet: PlannedFleet,
     replica: ReplicaView,
     policy: Policy | None,
     decision: Placed | Unplaceable | None = None,
@@ -97,13 +97,13 @@ def _explain(
     answers: tuple[NodeAnswer, ...] = ()
     problem = ""
     try:
-        board = Board(demand_for(fleet, replica, policy), policy)
+        ranking = CandidateRanking(demand_for(fleet, replica, policy), policy)
     except ClaimUnknown as error:
         problem = str(error)
     else:
-        outlook.lift(replica)
-        board.sync(outlook)
-        answers = answers_of(fleet, board, replica, chosen)
+        planned_fleet.release(replica)
+        ranking.sync(planned_fleet)
+        answers = answers_of(fleet, ranking, replica, chosen)
     return Explanation(
         replica=replica.id,
         model_name=fleet.models[replica.model].name,
@@ -115,35 +115,37 @@ def _explain(
     )
 
 
-def answers_of(fleet: Fleet, board: Board, replica: ReplicaView, chosen: Collection[str]) -> tuple[NodeAnswer, ...]:
-    """Every node's answer on a board that is in step, the best first."""
+def answers_of(
+    fleet: Fleet, ranking: CandidateRanking, replica: ReplicaView, chosen: Collection[str]
+) -> tuple[NodeAnswer, ...]:
+    """Every node's answer on a ranking that is in step, the best first."""
     avoid = avoided(replica.avoid)
-    offers: list[tuple[tuple[int, float, int, NodeId], NodeAnswer]] = []
+    candidates: list[tuple[Rank, NodeAnswer]] = []
     refusals: list[tuple[int, str, NodeAnswer]] = []
     for id, node in fleet.nodes.items():
-        verdict = board.verdict(id)
+        evaluation = ranking.evaluation(id)
         no = avoid.get(id)
-        match verdict:
+        match evaluation:
             case None:
                 continue
-            case Offer() if no is None:
+            case Candidate() if no is None:
                 answer = NodeAnswer(
                     node=id,
                     name=node.name,
                     refusal=None,
-                    rung=LADDER[verdict.rung][0],
-                    devices=tuple(device.index for device in verdict.devices),
-                    score=verdict.score,
-                    scores=verdict.scores,
+                    rung=LADDER[evaluation.rung][0],
+                    devices=tuple(device.index for device in evaluation.devices),
+                    score=evaluation.score,
+                    scores=evaluation.scores,
                     chosen=id in chosen,
                 )
-                offers.append((verdict.rank, answer))
-            case Offer():
+                candidates.append((evaluation.rank, answer))
+            case Candidate():
                 refusals.append((0, id, NodeAnswer(id, node.name, no, chosen=id in chosen)))
             case Refusal(stage=stage, reason=reason):
                 answer = NodeAnswer(id, node.name, no or reason, chosen=id in chosen)
                 refusals.append((0 if no else -stage, id, answer))
-    ordered = [answer for _, answer in sorted(offers, key=lambda pair: pair[0])]
+    ordered = [answer for _, answer in sorted(candidates, key=lambda pair: pair[0])]
     return (*ordered, *(answer for _, _, answer in sorted(refusals, key=lambda item: item[:2])))
 
 
@@ -190,15 +192,15 @@ def _last_decision(log: list[Recorded], id: ReplicaId) -> tuple[Placed | Unplace
     return None
 
 
-def _count_batch_mate(outlook: Outlook, commit: Recorded, receipt: Receipt) -> None:
+def _count_batch_mate(planned_fleet: PlannedFleet, commit: Recorded, receipt: Receipt) -> None:
     """Count a placement that the same round had made before this one."""
     if commit.aggregate.kind != "replica":
         return
     for fact in commit.facts:
         if isinstance(fact, Placed) and _same_round(fact.receipt, receipt):
-            mate = outlook.fleet.replicas.get(ReplicaId(commit.aggregate.key))
+            mate = planned_fleet.fleet.replicas.get(ReplicaId(commit.aggregate.key))
             if mate is not None:
-                outlook.plan(mate, fact.members, commit.cause)
+                planned_fleet.plan(mate, fact.members, commit.cause)
 
 
 def _same_round(one: Receipt, other: Receipt) -> bool:

@@ -9,6 +9,9 @@ from weft_contracts.facts.values import Backend, Count, Hardware, MetadataFile, 
 from weft_contracts.ids import InspectionId
 from weft_contracts.subjects import Kind
 
+MOST_BACKENDS = 64
+"""Engines that one node reports at most: each becomes a label of the node, too."""
+
 
 class _Machine(Fact, frozen=True):
     kind: ClassVar[Kind] = "machine"
@@ -19,7 +22,7 @@ class Reported(_Machine, frozen=True):
 
     type: Literal["reported"] = "reported"
     hardware: Hardware
-    backends: tuple[Backend, ...]
+    backends: Annotated[tuple[Backend, ...], Field(max_length=MOST_BACKENDS)]
     builtins: tuple[str, ...]
     """Names of the models that ship with its installation."""
     agent_version: str

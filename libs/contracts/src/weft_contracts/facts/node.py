@@ -28,6 +28,8 @@ class Joined(_Node, frozen=True):
     node_kind: NodeKind = "worker"
     certificate_key: str = ""
     """The public key of its certificates; empty: it has none."""
+    signed_at: float = 0.0
+    """When it signed its registration, on its own clock, in seconds since the epoch; 0: nobody noted it."""
 
 
 class Rejoined(_Node, frozen=True):
@@ -39,6 +41,8 @@ class Rejoined(_Node, frozen=True):
     caps: Caps = Caps()
     certificate_key: str = ""
     """As in `joined`: from here on this one."""
+    signed_at: float = 0.0
+    """As in `joined`: later than that of the registration before."""
 
 
 class Approved(_Node, frozen=True):
@@ -53,6 +57,15 @@ class Rejected(_Node, frozen=True):
 
     type: Literal["rejected"] = "rejected"
     why: str
+
+
+class Expired(_Node, frozen=True):
+    """It waited too long for approval: it is out, and may ask again as if it never had."""
+
+    type: Literal["expired"] = "expired"
+    waited_s: float
+    signed_at: float = 0.0
+    """Of its last registration: one that is no newer doesn't bring it back."""
 
 
 class Labelled(_Node, frozen=True):
@@ -115,9 +128,18 @@ class Drained(_Node, frozen=True):
 
 
 class Resumed(_Node, frozen=True):
-    """A drain was lifted."""
+    """A drain was lifted, and so was a cut-off."""
 
     type: Literal["resumed"] = "resumed"
+
+
+class CutOff(_Node, frozen=True):
+    """It sent far more than a node has to say: its credential is revoked, its connections are ended. Only an admin's
+    `resumed` lifts that."""
+
+    type: Literal["cut_off"] = "cut_off"
+    why: str
+    """What it sent, and how much of that is a node's share."""
 
 
 class Cordoned(_Node, frozen=True):
@@ -179,6 +201,7 @@ NodeFact = Annotated[
     | Rejoined
     | Approved
     | Rejected
+    | Expired
     | Labelled
     | Capped
     | Healthy
@@ -187,6 +210,7 @@ NodeFact = Annotated[
     | Draining
     | Drained
     | Resumed
+    | CutOff
     | Cordoned
     | Uncordoned
     | Removed

@@ -1,4 +1,4 @@
-"""Requests for change, by the gateway; their outcomes, by the services that own what they ask for."""
+"""Requests for change, by the gateway; their outcomes, by the services that own them."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -27,6 +27,8 @@ class JoinRequested(_Request, frozen=True):
     certificate_key: str = ""
     """For which it asks certificates (`certificates.check_key`); empty: for none."""
     node_kind: NodeKind = "worker"
+    signed_at: float = 0.0
+    """When the machine signed this, on its own clock, in seconds since the epoch; 0: nobody noted it."""
 
 
 class ApprovalRequested(_Request, frozen=True):
@@ -133,6 +135,8 @@ class TokenRequested(_Request, frozen=True):
     approves: bool = False
     lasts_s: Annotated[float, Field(gt=0)] | None = None
     """Seconds from the request; None: until it is revoked."""
+    most_waiting: Annotated[int, Field(ge=1)] | None = None
+    """As in `token.created`."""
 
 
 class TokenRevocationRequested(_Request, frozen=True):
@@ -214,12 +218,12 @@ class Rejected(_Request, frozen=True):
 
     type: Literal["rejected"] = "rejected"
     status: int
-    """The HTTP status that says it best: 400, 401, 403, 404, 409, 422, 503."""
+    """The HTTP status that says it best: 400, 401, 403, 404, 409, 422, 429, 503."""
     reason: str
     """One sentence: what, where, what would be right."""
 
 
-RequestFact = Annotated[
+RegistryRequest = (
     JoinRequested
     | ApprovalRequested
     | RejectionRequested
@@ -234,14 +238,12 @@ RequestFact = Annotated[
     | BrakeLiftRequested
     | TokenRequested
     | TokenRevocationRequested
-    | KeyRequested
-    | KeyRevocationRequested
-    | DeployRequested
-    | TrialRequested
-    | DeleteRequested
-    | RetryRequested
-    | UnloadRequested
-    | Fulfilled
-    | Rejected,
-    Field(discriminator="type"),
-]
+)
+ReconcilerRequest = DeployRequested | TrialRequested | DeleteRequested | RetryRequested | UnloadRequested
+GatewayRequest = KeyRequested | KeyRevocationRequested
+"""Which service owns a request: it alone answers it. The catalogue's `Entry.owner` is read off these unions."""
+
+ChangeRequest = RegistryRequest | ReconcilerRequest | GatewayRequest
+TaggedChangeRequest = Annotated[ChangeRequest, Field(discriminator="type")]
+"""The same for fields that are read back from JSON: told apart by `type`, and not by trying one after the other."""
+RequestFact = Annotated[ChangeRequest | Fulfilled | Rejected, Field(discriminator="type")]

@@ -24,6 +24,9 @@ class Created(_Token, frozen=True):
     """Seconds since the epoch."""
     name: str = ""
     """What people call it; need not be unique."""
+    most_waiting: int | None = None
+    """So many nodes that joined with it may wait for approval at once, and so many may come within a minute; None: as
+    many as the registry's settings say."""
 
 
 class Revoked(_Token, frozen=True):
@@ -32,4 +35,12 @@ class Revoked(_Token, frozen=True):
     type: Literal["revoked"] = "revoked"
 
 
-TokenFact = Annotated[Created | Revoked, Field(discriminator="type")]
+class Bound(_Token, frozen=True):
+    """From here on it serves these keys alone."""
+
+    type: Literal["bound"] = "bound"
+    keys: tuple[str, ...]
+    """nkey user keys, in order."""
+
+
+TokenFact = Annotated[Created | Revoked | Bound, Field(discriminator="type")]

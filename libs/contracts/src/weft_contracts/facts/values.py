@@ -8,7 +8,9 @@ from weft_contracts.facts.fact import Value
 from weft_contracts.ids import NodeId
 
 Vendor = Literal["nvidia", "amd", "intel", "apple", "ascend", "cpu"]
-EngineName = Literal["llama.cpp", "simulated", "vllm"]
+ENGINE_NAME = r"[a-z0-9][a-z0-9._-]{0,39}"
+EngineName = Annotated[str, Field(pattern=f"^{ENGINE_NAME}$")]
+"""What an engine is called; `weft_contracts.engines` says what there is to know of it."""
 Scope = Literal["admin", "inference", "read"]
 """What an API key lets its bearer do: everything; ask models; look at the mesh without changing it."""
 NodeKind = Literal["worker", "agent"]
@@ -38,7 +40,7 @@ class Device(Value, frozen=True):
     budget: Count | None = None
     """Bytes that replicas may claim at most; None: no bound but the memory."""
     simulated: bool = False
-    """It is made up for development: only the simulated engine takes it."""
+    """It is made up for development: only an engine that runs on such devices takes it."""
 
 
 class UnsizedDevice(Value, frozen=True):
@@ -150,7 +152,7 @@ class PathSource(Value, frozen=True):
 
 
 class SimulatedSource(Value, frozen=True):
-    """No files: the simulated engine makes its tokens up."""
+    """No files: for an engine that takes none."""
 
     kind: Literal["simulated"] = "simulated"
 

@@ -319,17 +319,21 @@ class Message(_message.Message):
 
     ROLE_FIELD_NUMBER: _builtins.int
     CONTENT_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
     role: _builtins.str
     content: _builtins.str
+    name: _builtins.str
+    """of who speaks, for templates that know names"""
     def __init__(
         self,
         *,
         role: _builtins.str = ...,
         content: _builtins.str = ...,
+        name: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "role", b"role"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "name", b"name", "role", b"role"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -461,19 +465,27 @@ class Constraint(_message.Message):
 
     JSON_SCHEMA_FIELD_NUMBER: _builtins.int
     OR_TEXT_FIELD_NUMBER: _builtins.int
+    MOST_FIELD_NUMBER: _builtins.int
+    OR_JSON_FIELD_NUMBER: _builtins.int
     json_schema: _builtins.str
     """a JSON schema as text: the answer is JSON that fits it"""
     or_text: _builtins.bool
-    """or text that does not begin with a brace or a space, as the model likes"""
+    """or text that does not begin with a brace or a space; stop strings act on that text alone"""
+    most: _builtins.int
+    """of such JSON values, each on a line of its own; 0: one. An older engine gives one"""
+    or_json: _builtins.str
+    """from version 3 on: or one value that fits this schema"""
     def __init__(
         self,
         *,
         json_schema: _builtins.str = ...,
         or_text: _builtins.bool = ...,
+        most: _builtins.int = ...,
+        or_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["json_schema", b"json_schema", "or_text", b"or_text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["json_schema", b"json_schema", "most", b"most", "or_json", b"or_json", "or_text", b"or_text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -832,6 +844,7 @@ class Output(_message.Message):
     USAGE_FIELD_NUMBER: _builtins.int
     FAULT_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
+    FIELD_FIELD_NUMBER: _builtins.int
     SCORES_FIELD_NUMBER: _builtins.int
     request: _builtins.int
     text: _builtins.str
@@ -840,6 +853,8 @@ class Output(_message.Message):
     fault: Global___Fault.ValueType
     """with FINISH_ERROR"""
     error: _builtins.str
+    field: _builtins.str
+    """with FAULT_BAD_REQUEST: the Submit's own field at fault, where one is"""
     @_builtins.property
     def token_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """exactly those that make the text, so ids and text can be resumed together"""
@@ -862,11 +877,12 @@ class Output(_message.Message):
         usage: Global___Usage | None = ...,
         fault: Global___Fault.ValueType = ...,
         error: _builtins.str = ...,
+        field: _builtins.str = ...,
         scores: _abc.Iterable[Global___TokenScore] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "fault", b"fault", "finish", b"finish", "request", b"request", "scores", b"scores", "text", b"text", "token_ids", b"token_ids", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "fault", b"fault", "field", b"field", "finish", b"finish", "request", b"request", "scores", b"scores", "text", b"text", "token_ids", b"token_ids", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -2,21 +2,22 @@
 
 from collections.abc import Callable
 
+from weft_fleet import NodeAssignments, NodeView
+
 from weft_placement.demand import Demand
 from weft_placement.filters.apart import apart
 from weft_placement.filters.approved import approved
 from weft_placement.filters.backend import backend
 from weft_placement.filters.files import files
 from weft_placement.filters.labels import labels
-from weft_placement.filters.open import open_to_replicas
+from weft_placement.filters.node_kind import node_kind
 from weft_placement.filters.per_model import per_model
+from weft_placement.filters.schedulable import schedulable
 from weft_placement.filters.slots import slots
-from weft_placement.filters.works import works
-from weft_placement.fleet import Held, NodeView
 
-Filter = Callable[[NodeView, Held, Demand], str | None]
+Filter = Callable[[NodeView, NodeAssignments, Demand], str | None]
 """Returns the reason for its no, said of the node: `is draining`. Never with the node's own figures:
 equal reasons are counted."""
 
-FILTERS: tuple[Filter, ...] = (works, labels, approved, open_to_replicas, backend, files, slots, per_model, apart)
-"""Before them all comes `avoid`, which asks the replica and not its revision."""
+FILTERS: tuple[Filter, ...] = (node_kind, labels, approved, schedulable, backend, files, slots, per_model, apart)
+"""Before them all comes `avoid`, which looks at the replica and not at its revision."""

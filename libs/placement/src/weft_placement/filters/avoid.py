@@ -1,4 +1,4 @@
-"""An earlier replica failed there, or an admin took the model off."""
+"""Nodes to avoid: an earlier replica failed there, or an admin took the model off."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,6 +8,6 @@ REASON = "is avoided: an earlier replica failed or was unloaded there"
 def avoided(avoid: Iterable[str]) -> Mapping[str, str]:
     """The nodes that a replica was told to avoid, each with its reason.
 
-    The one filter that asks the replica and not its revision, so it is laid over the others' verdicts.
+    The one filter that looks at the replica and not at its revision, so it is laid over the others' answers.
     """
     return dict.fromkeys(avoid, REASON)

@@ -1,18 +1,19 @@
 """The engine, and a device that it can use."""
 
+from weft_fleet import NodeAssignments, NodeView
+
 from weft_placement.demand import Demand
-from weft_placement.fleet import Held, NodeView
-from weft_placement.room import takes, vendors_for
+from weft_placement.device_memory import takes, vendors_for
 
 
-def backend(node: NodeView, held: Held, demand: Demand) -> str | None:
+def backend(node: NodeView, assigned: NodeAssignments, demand: Demand) -> str | None:
     """Refuse a node without an installed backend of the engine for one of its devices."""
     if node.hardware is None:
         return "has not reported its hardware"
-    engine = demand.spec.engine
+    engine = demand.profile
     vendors = vendors_for(node, engine)
     if not vendors:
-        return f"has no {engine} backend"
+        return f"has no {engine.name} backend"
     if not any(takes(device, engine, vendors) for device in node.hardware.devices):
-        return f"has no device that its {engine} backend can use"
+        return f"has no device that its {engine.name} backend can use"
     return None

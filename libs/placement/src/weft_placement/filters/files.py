@@ -2,12 +2,12 @@
 
 from weft_contracts.facts.machine import FileFound, FileMissing
 from weft_contracts.facts.values import BuiltinSource, PathSource, SimulatedSource
+from weft_fleet import NodeAssignments, NodeView
 
 from weft_placement.demand import Demand
-from weft_placement.fleet import Held, NodeView
 
 
-def files(node: NodeView, held: Held, demand: Demand) -> str | None:
+def files(node: NodeView, assigned: NodeAssignments, demand: Demand) -> str | None:
     """Refuse a node that has said it lacks the file, has not been asked, or has another file there."""
     source = demand.spec.source
     if isinstance(source, SimulatedSource):

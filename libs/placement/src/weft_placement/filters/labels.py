@@ -1,10 +1,11 @@
 """The selector's labels."""
 
+from weft_fleet import NodeAssignments, NodeView
+
 from weft_placement.demand import Demand
-from weft_placement.fleet import Held, NodeView
 
 
-def labels(node: NodeView, held: Held, demand: Demand) -> str | None:
+def labels(node: NodeView, assigned: NodeAssignments, demand: Demand) -> str | None:
     """Refuse a node that lacks a wanted label, or bears one that the selector forbids by `!key`."""
     for key, value in demand.spec.selector.items():
         if key.startswith("!"):

@@ -1,9 +1,10 @@
 """Room for one more process."""
 
+from weft_fleet import NodeAssignments, NodeView
+
 from weft_placement.demand import Demand
-from weft_placement.fleet import Held, NodeView
 
 
-def slots(node: NodeView, held: Held, demand: Demand) -> str | None:
+def slots(node: NodeView, assigned: NodeAssignments, demand: Demand) -> str | None:
     """Refuse a node that holds as many replicas as the policy allows."""
-    return f"holds {demand.slots} replicas already" if held.replicas >= demand.slots else None
+    return f"holds {demand.slots} replicas already" if assigned.replicas >= demand.slots else None

@@ -1,25 +1,25 @@
 """The first rung: the whole replica on one device, an accelerator or the processor."""
 
 from weft_placement.demand import Demand
+from weft_placement.device_memory import DeviceMemory
 from weft_placement.fit.option import Miss, Option, gib, in_order, option_of
-from weft_placement.room import Room
 
 NAME = "one device"
 
 
-def fit(rooms: list[Room], demand: Demand) -> Option | Miss:
+def fit(devices: list[DeviceMemory], demand: Demand) -> Option | Miss:
     """The device that the strategy likes best among those that hold the replica."""
     if demand.devices is not None and demand.devices > 1:
         return Miss(f"must span {demand.devices} devices", applies=False)
-    fitting: list[tuple[Room, int]] = []
+    fitting: list[tuple[DeviceMemory, int]] = []
     most, needed, budgeted = 0, 0, False
-    for room in rooms:
-        each = demand.need.on_each(room.vendor, 1)
-        claim = demand.need.claim(room.total, room.free, each)
+    for device in devices:
+        each = demand.need.on_each(device.vendor, 1)
+        claim = demand.need.claim(device.total, device.free, each)
         if claim is not None:
-            fitting.append((room, claim))
+            fitting.append((device, claim))
         else:
-            most, needed, budgeted = max(most, room.free), max(needed, each), budgeted or room.budgeted
+            most, needed, budgeted = max(most, device.free), max(needed, each), budgeted or device.budgeted
     if fitting:
         return option_of(in_order(demand, fitting)[:1])
     within = " within its VRAM budget" if budgeted else ""

@@ -7,7 +7,7 @@ from weft_contracts.facts.values import DeviceClaim
 
 from weft_placement.claim import GIB
 from weft_placement.demand import Demand
-from weft_placement.room import Room
+from weft_placement.device_memory import DeviceMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Option:
 
     devices: tuple[DeviceClaim, ...]
     part: float
-    """Of what was free on these devices, the share that the claim takes: 0..1."""
+    """The share that the claim takes of what was free on these devices, 0..1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +31,19 @@ class Miss:
     """False where this rung is not for such a replica, whatever is free."""
 
 
-def option_of(chosen: Iterable[tuple[Room, int]]) -> Option:
+def option_of(chosen: Iterable[tuple[DeviceMemory, int]]) -> Option:
     """The option that claims so many bytes on each of these devices."""
-    pairs = sorted(chosen, key=lambda pair: pair[0].device)
+    pairs = sorted(chosen, key=lambda pair: pair[0].device_index)
     claimed = sum(claim for _, claim in pairs)
-    free = sum(room.free for room, _ in pairs)
-    devices = tuple(DeviceClaim(index=room.device, bytes=claim) for room, claim in pairs)
+    free = sum(device.free for device, _ in pairs)
+    devices = tuple(DeviceClaim(index=device.device_index, bytes=claim) for device, claim in pairs)
     return Option(devices, claimed / free if free else 1.0)
 
 
-def in_order(demand: Demand, fitting: list[tuple[Room, int]]) -> list[tuple[Room, int]]:
+def in_order(demand: Demand, fitting: list[tuple[DeviceMemory, int]]) -> list[tuple[DeviceMemory, int]]:
     """The fullest device first where the strategy packs, the emptiest first where it spreads."""
     sign = 1 if demand.spec.strategy == "binpack" else -1
-    return sorted(fitting, key=lambda pair: (sign * pair[0].free, pair[0].device))
+    return sorted(fitting, key=lambda pair: (sign * pair[0].free, pair[0].device_index))
 
 
 def gib(size: int) -> str:

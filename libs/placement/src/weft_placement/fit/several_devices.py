@@ -3,34 +3,33 @@
 from weft_contracts.facts.values import Vendor, Weights
 
 from weft_placement.demand import Demand
+from weft_placement.device_memory import DeviceMemory
 from weft_placement.fit.option import Miss, Option, gib, in_order, option_of
-from weft_placement.room import Room
 
 NAME = "several devices of one node"
-SPLITTING_ENGINES = frozenset({"vllm"})
 
 
-def fit(rooms: list[Room], demand: Demand) -> Option | Miss:
+def fit(devices: list[DeviceMemory], demand: Demand) -> Option | Miss:
     """The fewest devices that the model's heads divide by and that hold it."""
-    engine, weights = demand.spec.engine, demand.spec.weights
-    if engine not in SPLITTING_ENGINES:
-        return Miss(f"can't split it: {engine} runs on one device", applies=False)
+    engine, weights = demand.profile, demand.spec.weights
+    if "devices" not in engine.splits:
+        return Miss(f"can't split it: {engine.name} runs on one device", applies=False)
     if weights.heads <= 0:
         return Miss("can't split it: the header names no attention heads", applies=False)
-    vendors = sorted({room.vendor for room in rooms})
-    most = max((sum(room.free for room in rooms if room.vendor == vendor) for vendor in vendors), default=0)
-    sizes = [demand.devices] if demand.devices is not None else range(2, len(rooms) + 1)
+    vendors = sorted({device.vendor for device in devices})
+    most = max((sum(device.free for device in devices if device.vendor == vendor) for vendor in vendors), default=0)
+    sizes = [demand.devices] if demand.devices is not None else range(2, len(devices) + 1)
     for size in sizes:
         if not divides(weights, size):
             continue
         for vendor in vendors:
-            fitting = _fitting([room for room in rooms if room.vendor == vendor], demand, size)
+            fitting = _fitting([device for device in devices if device.vendor == vendor], demand, size)
             if len(fitting) >= size:
                 return option_of(in_order(demand, fitting)[:size])
     if demand.devices is not None and not divides(weights, demand.devices):
         return Miss(f"can't split it: {weights.heads} heads do not divide by {demand.devices}")
-    within = " within its VRAM budget" if any(room.budgeted for room in rooms) else ""
-    return Miss(_reason(rooms, demand, len(vendors)) + within, most)
+    within = " within its VRAM budget" if any(device.budgeted for device in devices) else ""
+    return Miss(_reason(devices, demand, len(vendors)) + within, most)
 
 
 def divides(weights: Weights, size: int) -> bool:
@@ -46,24 +45,24 @@ def divides(weights: Weights, size: int) -> bool:
     )
 
 
-def _fitting(rooms: list[Room], demand: Demand, size: int) -> list[tuple[Room, int]]:
-    found: list[tuple[Room, int]] = []
-    for room in rooms:
-        claim = demand.need.claim(room.total, room.free, demand.need.on_each(room.vendor, size))
+def _fitting(devices: list[DeviceMemory], demand: Demand, size: int) -> list[tuple[DeviceMemory, int]]:
+    found: list[tuple[DeviceMemory, int]] = []
+    for device in devices:
+        claim = demand.need.claim(device.total, device.free, demand.need.on_each(device.vendor, size))
         if claim is not None:
-            found.append((room, claim))
+            found.append((device, claim))
     return found
 
 
-def _reason(rooms: list[Room], demand: Demand, vendors: int) -> str:
+def _reason(devices: list[DeviceMemory], demand: Demand, vendors: int) -> str:
     size = demand.devices
-    if size is not None and vendors > 1 and len(rooms) >= size:
+    if size is not None and vendors > 1 and len(devices) >= size:
         return f"has not {size} fitting devices of one vendor: mixed vendors make no replica"
     if size is not None:
-        return f"has not {size} devices with {gib(demand.need.on_each(_vendor(rooms), size))} free each"
+        return f"has not {size} devices with {gib(demand.need.on_each(_vendor(devices), size))} free each"
     total = demand.need.weights + demand.need.kv
     return f"has not {gib(total)} free on devices of one vendor that its heads divide by"
 
 
-def _vendor(rooms: list[Room]) -> Vendor:
-    return rooms[0].vendor if rooms else "nvidia"
+def _vendor(devices: list[DeviceMemory]) -> Vendor:
+    return devices[0].vendor if devices else "nvidia"

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Literal
 
+from weft_fleet import NodeAssignments, NodeView
+
 from weft_placement.demand import Demand
 from weft_placement.fit.option import Option
-from weft_placement.fleet import Held, NodeView
 from weft_placement.policy import Policy
 from weft_placement.scorers.binpack import binpack
 from weft_placement.scorers.fewer_devices import fewer_devices
@@ -13,7 +14,7 @@ from weft_placement.scorers.files_there import files_there
 from weft_placement.scorers.idle import idle
 from weft_placement.scorers.spread import spread
 
-Scorer = Callable[[NodeView, Held, Demand, Option], float]
+Scorer = Callable[[NodeView, NodeAssignments, Demand, Option], float]
 
 
 def weighted(policy: Policy, strategy: Literal["binpack", "spread"]) -> tuple[tuple[str, Scorer, float], ...]:
@@ -32,8 +33,12 @@ def weighted(policy: Policy, strategy: Literal["binpack", "spread"]) -> tuple[tu
 
 
 def score(
-    scorers: tuple[tuple[str, Scorer, float], ...], node: NodeView, held: Held, demand: Demand, option: Option
+    scorers: tuple[tuple[str, Scorer, float], ...],
+    node: NodeView,
+    assigned: NodeAssignments,
+    demand: Demand,
+    option: Option,
 ) -> tuple[float, Mapping[str, float]]:
     """The weighted sum, 0..1, and each scorer's own figure, rounded so that receipts stay readable."""
-    scores = {name: round(scorer(node, held, demand, option), 6) for name, scorer, _ in scorers}
+    scores = {name: round(scorer(node, assigned, demand, option), 6) for name, scorer, _ in scorers}
     return round(sum(scores[name] * weight for name, _, weight in scorers), 6), scores

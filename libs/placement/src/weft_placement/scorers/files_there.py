@@ -2,13 +2,13 @@
 
 from weft_contracts.facts.machine import FileFound
 from weft_contracts.facts.values import BuiltinSource, PathSource, SimulatedSource
+from weft_fleet import NodeAssignments, NodeView
 
 from weft_placement.demand import Demand
 from weft_placement.fit.option import Option
-from weft_placement.fleet import Held, NodeView
 
 
-def files_there(node: NodeView, held: Held, demand: Demand, option: Option) -> float:
+def files_there(node: NodeView, assigned: NodeAssignments, demand: Demand, option: Option) -> float:
     """1 where nothing has to be fetched, else 0."""
     if isinstance(node.files.get(demand.source), FileFound):
         return 1.0

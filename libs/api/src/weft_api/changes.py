@@ -1,0 +1,113 @@
+"""What a change answers: the request for it, and what arose."""
+
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
+from weft_contracts.facts.values import Scope
+
+from weft_api.nodes import Caps, Labels
+from weft_api.secrets import SecretState
+
+
+class Changed(TypedDict):
+    """A change that is in the log, by its request's id."""
+
+    request: str
+
+
+class NodeChanged(Changed):
+    """A node that was changed."""
+
+    node: str
+
+
+class NodeLeaves(NodeChanged):
+    """A node that is removed, or drains to be removed."""
+
+    state: Literal["draining", "removed"]
+
+
+class LabelsChanged(NodeChanged, Labels):
+    """A node's labels as they are now."""
+
+
+class CapsChanged(NodeChanged):
+    """A node's caps as they are now."""
+
+    caps: Caps
+
+
+class Unloaded(NodeChanged):
+    """A model that is taken off a node. `replicas`: those that go, by id, with spaces between them; empty: none was
+    there."""
+
+    model: str
+    replicas: str
+
+
+class ModelChanged(Changed):
+    """A model that was changed."""
+
+    model: str
+
+
+class Deployed(Changed):
+    """A revision that was taken, or with `dry_run` would be: then without a `model`."""
+
+    revision: str
+    model: NotRequired[str]
+
+
+class ModelRetried(ModelChanged):
+    """A model whose newest revision is tried again."""
+
+    revision: str
+
+
+class TokenChanged(Changed):
+    """A registration token that was changed."""
+
+    token: str
+
+
+class TokenMade(TokenChanged):
+    """A new registration token. `secret` is shown this once; null where the same Idempotency-Key has made the token
+    before. The rest is as it is listed, once the gateway has read it."""
+
+    secret: str | None
+    id: NotRequired[str]
+    name: NotRequired[str]
+    state: NotRequired[SecretState]
+    auto_approve: NotRequired[bool]
+    expires_at: NotRequired[float | None]
+    created_at: NotRequired[float]
+    most_waiting: NotRequired[int | None]
+
+
+class KeyChanged(Changed):
+    """An API key that was changed."""
+
+    key: str
+
+
+class KeyMade(KeyChanged):
+    """A new API key. `secret` is shown this once; null where the same Idempotency-Key has made the key before. The rest
+    is as it is listed, once the gateway has read it."""
+
+    secret: str | None
+    id: NotRequired[str]
+    name: NotRequired[str | None]
+    prefix: NotRequired[str]
+    scopes: NotRequired[list[Scope]]
+    models: NotRequired[list[str] | None]
+    state: NotRequired[SecretState]
+    expires_at: NotRequired[float | None]
+    created_at: NotRequired[float]
+    created_by: NotRequired[str]
+    revoked_at: NotRequired[float | None]
+
+
+class NameErased(TypedDict):
+    """A key whose name nobody knows any more."""
+
+    key: str

@@ -1,0 +1,157 @@
+"""What nodes and models are made of, as answers show it. Sizes are bytes; null is unknown, which is not zero."""
+
+from typing import Literal
+
+from typing_extensions import TypedDict
+from weft_contracts.facts.values import EngineName, Scalar, Vendor
+
+
+class Addresses(TypedDict):
+    """Where a node is reached."""
+
+    host: str
+    http_port: int
+
+
+class Device(TypedDict):
+    """One accelerator of a node, or its processor with its memory."""
+
+    index: int
+    vendor: Vendor
+    name: str
+    memory: int
+    uuid: str
+    number: int | None
+    driver: str | None
+    compute_capability: str | None
+    unified: bool
+    budget: int | None
+    simulated: bool
+
+
+class UnsizedDevice(TypedDict):
+    """An accelerator whose memory nothing tells."""
+
+    vendor: Vendor
+    name: str
+    uuid: str
+    driver: str | None
+
+
+class Hardware(TypedDict):
+    """What a node has."""
+
+    cpus: float
+    memory: int
+    disk_free: int | None
+    architecture: str
+    devices: list[Device]
+    unsized: list[UnsizedDevice]
+    notes: list[str]
+
+
+class Backend(TypedDict):
+    """An installed engine on a node."""
+
+    engine: EngineName
+    version: str
+    vendors: list[Vendor]
+
+
+class Weights(TypedDict):
+    """What a model file's header says."""
+
+    format: Literal["gguf", "safetensors", "none"]
+    architecture: str
+    weight_bytes: int
+    kv_bytes_per_token: int
+    layers: int
+    heads: int
+    kv_heads: int
+    vision_heads: int
+    context_tokens: int
+    embeds: bool
+    fingerprint: str
+
+
+class BuiltinSource(TypedDict):
+    """A model that ships with the project."""
+
+    kind: Literal["builtin"]
+    name: str
+
+
+class PathSource(TypedDict):
+    """A file or folder that workers have on their own disks."""
+
+    kind: Literal["path"]
+    path: str
+
+
+class SimulatedSource(TypedDict):
+    """No files."""
+
+    kind: Literal["simulated"]
+
+
+Source = BuiltinSource | PathSource | SimulatedSource
+
+
+class ModelSpec(TypedDict):
+    """What an admin wants of a model, with what the workers found of its files."""
+
+    source: Source
+    engine: EngineName
+    context_tokens: int
+    concurrency: int
+    engine_args: dict[str, Scalar]
+    min_replicas: int
+    max_replicas: int
+    selector: dict[str, str]
+    strategy: Literal["binpack", "spread"]
+    weights: Weights
+
+
+class DeviceClaim(TypedDict):
+    """Memory that a replica holds on one device."""
+
+    index: int
+    bytes: int
+
+
+class Member(TypedDict):
+    """One node's part of a replica. Rank 0 leads."""
+
+    node: str
+    rank: int
+    devices: list[DeviceClaim]
+
+
+class MetadataFile(TypedDict):
+    """A small file that belongs to a model."""
+
+    name: str
+    size: int
+    blake3: str
+
+
+class FileFound(TypedDict):
+    """A model file on a node that an engine can load."""
+
+    type: Literal["file_found"]
+    v: int
+    inspection: str
+    source: str
+    size: int
+    weights: Weights
+    metadata: list[MetadataFile]
+
+
+class FileMissing(TypedDict):
+    """No usable file on a node, and why."""
+
+    type: Literal["file_missing"]
+    v: int
+    inspection: str
+    source: str
+    reason: str

@@ -1,0 +1,23 @@
+"""What there is to know of engines, as data. No other place knows an engine by its name, but its adapter."""
+
+from weft_contracts.engines.builtin import BUILTIN, Profiles, reading
+from weft_contracts.engines.profile import (
+    Argument,
+    ArgumentClaim,
+    EngineProfile,
+    FileFormat,
+    HeaderClaim,
+    Install,
+)
+
+__all__ = [
+    "BUILTIN",
+    "Argument",
+    "ArgumentClaim",
+    "EngineProfile",
+    "FileFormat",
+    "HeaderClaim",
+    "Install",
+    "Profiles",
+    "reading",
+]

@@ -1,0 +1,98 @@
+"""The engines that Weft comes with. Where several load what is given, the first is taken."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from weft_contracts.engines.profile import (
+    Argument,
+    ArgumentClaim,
+    EngineProfile,
+    FileFormat,
+    HeaderClaim,
+    Install,
+)
+from weft_contracts.facts.values import EngineName
+
+_MIB = 1 << 20
+_CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
+
+LLAMA_CPP = EngineProfile(
+    name="llama.cpp",
+    serves=("chat", "embeddings", "rerank"),
+    formats=("gguf",),
+    vendors=("cpu",),
+    claim=HeaderClaim(slack=0.05, overhead=160 * _MIB, cpu_overhead=160 * _MIB),
+    resumes_greedy=True,
+    arguments={
+        "gpu_layers": Argument(type="integer", least=-1),
+        "batch_tokens": Argument(type="integer", least=1),
+        "micro_batch_tokens": Argument(type="integer", least=1),
+        "batch_threads": Argument(type="integer", least=1),
+        "flash_attention": Argument(type="boolean"),
+        "cache_type_k": Argument(type="text", choices=_CACHE_TYPES),
+        "cache_type_v": Argument(type="text", choices=_CACHE_TYPES),
+        "cache_ram_mib": Argument(type="integer", least=0),
+        "load_in_memory": Argument(type="boolean"),
+        "chat_template": Argument(type="text"),
+        "embeddings": Argument(type="boolean"),
+        "pooling": Argument(type="text", choices=("none", "mean", "cls", "last", "rank")),
+    },
+    install=Install(package="xllamacpp", extra="llamacpp", adapter="weft_engine.adapters.llamacpp:LlamaCpp"),
+)
+"""Its overhead: process, compute buffers and tokenizer of the engine host."""
+
+VLLM = EngineProfile(
+    name="vllm",
+    serves=("chat", "embeddings", "rerank"),
+    formats=("safetensors",),
+    vendors=("nvidia", "amd", "intel", "cpu"),
+    claim=HeaderClaim(
+        slack=0.05, overhead=2355 * _MIB, cpu_overhead=1024 * _MIB, share_argument="gpu_memory_utilization"
+    ),
+    splits=("devices",),
+    arguments={
+        "gpu_memory_utilization": Argument(type="number", above=0, most=1),
+        "tensor_parallel_size": Argument(type="integer", least=1),
+    },
+    install=Install(package="vllm"),
+)
+"""Its overhead: activations and CUDA graphs on one accelerator (KAITO reserves 2.3 GiB); on a processor 725 MB were
+measured for one process with a toy model."""
+
+SIMULATED = EngineProfile(
+    name="simulated",
+    serves=("chat", "embeddings"),
+    vendors=("nvidia", "amd", "intel", "apple", "ascend", "cpu"),
+    made_up_devices=True,
+    claim=ArgumentClaim(argument="memory_bytes", default=128 * _MIB),
+    resumes_greedy=True,
+    arguments={
+        "ms_per_token": Argument(type="number", least=0, most=60_000),
+        "prefill_tokens_per_s": Argument(type="number", least=0),
+        "concurrency": Argument(type="integer", least=1, most=4096),
+        "memory_bytes": Argument(type="integer", least=0),
+        "memory_limit_bytes": Argument(type="integer", least=0),
+        "block_tokens": Argument(type="integer", least=1),
+        "cache_blocks": Argument(type="integer", least=0),
+        "load_seconds": Argument(type="number", least=0, most=3600),
+        "fail_load": Argument(type="text"),
+        "fail_load_permanent": Argument(type="boolean"),
+        "die_after_tokens": Argument(type="integer", least=0),
+        "stall_after_tokens": Argument(type="integer", least=0),
+        "embeddings": Argument(type="boolean"),
+        "dimensions": Argument(type="integer", least=1, most=8192),
+    },
+    install=Install(package="weft-engine", adapter="weft_engine.adapters.simulated:Simulated"),
+)
+"""Its claim without an argument: what the process itself takes, with room."""
+
+Profiles = Mapping[EngineName, EngineProfile]
+BUILTIN: Profiles = MappingProxyType({profile.name: profile for profile in (LLAMA_CPP, VLLM, SIMULATED)})
+
+
+def reading(format: FileFormat | None, profiles: Profiles = BUILTIN) -> EngineProfile:
+    """The first engine that loads this format; None: that takes no files. Raises KeyError where there is none."""
+    for profile in profiles.values():
+        if (format in profile.formats) if format is not None else not profile.formats:
+            return profile
+    raise KeyError(f"no engine loads {format or 'nothing'}")

@@ -1,0 +1,93 @@
+"""An engine's profile: all that services and tools know of it. Sizes are bytes."""
+
+import hashlib
+import json
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from weft_contracts.facts.fact import Value
+from weft_contracts.facts.values import Count, EngineName, Vendor
+
+Task = Literal["chat", "embeddings", "rerank"]
+FileFormat = Literal["gguf", "safetensors"]
+"""How a model's files are written; workers have a reader for each."""
+Span = Literal["devices", "nodes"]
+ArgumentName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
+Number = Annotated[int | float, Field(ge=-(1 << 53), le=1 << 53)]
+
+
+class HeaderClaim(Value, frozen=True):
+    """Weights and the KV cache as the file's header tells them, and what the process takes beside them."""
+
+    formula: Literal["header"] = "header"
+    slack: Annotated[float, Field(ge=0, le=1)]
+    """Of the weights: fragments and padding."""
+    overhead: Count
+    """On each accelerator: activations, buffers, graphs."""
+    cpu_overhead: Count
+    """On a processor."""
+    share_argument: ArgumentName | None = None
+    """The argument that names a share of each device, which is then claimed whatever the model needs."""
+
+
+class ArgumentClaim(Value, frozen=True):
+    """What one of its arguments says."""
+
+    formula: Literal["argument"] = "argument"
+    argument: ArgumentName
+    default: Count
+    """Where the argument is absent."""
+
+
+Claim = Annotated[HeaderClaim | ArgumentClaim, Field(discriminator="formula")]
+"""Which of placement's formulas computes a replica's claim, with the formula's figures."""
+
+
+class Argument(Value, frozen=True):
+    """What may stand in a spec's `engine_args` under one name."""
+
+    type: Literal["boolean", "integer", "number", "text"]
+    least: Number | None = None
+    most: Number | None = None
+    above: Number | None = None
+    """It must be greater."""
+    choices: tuple[str, ...] = ()
+    """Of a text; empty: any."""
+
+
+class Install(Value, frozen=True):
+    """What must be installed beside `weft-engine` to run the engine."""
+
+    package: str
+    """The distribution whose version is the engine's."""
+    extra: str = ""
+    """Of weft-engine, where that brings it."""
+    adapter: str = ""
+    """`module:name` of the adapter; empty: there is none, so no host can run it."""
+
+
+class EngineProfile(Value, frozen=True):
+    """One engine."""
+
+    name: EngineName
+    serves: tuple[Task, ...]
+    formats: tuple[FileFormat, ...] = ()
+    """That it loads, the preferred one first; empty: it takes no files."""
+    vendors: tuple[Vendor, ...]
+    """Whose devices the package that is installed for it computes on."""
+    made_up_devices: bool = False
+    """It runs on devices that are made up for development, in place of its vendors' where there are such."""
+    claim: Claim
+    splits: tuple[Span, ...] = ()
+    """What one replica may be spread over."""
+    resumes_greedy: bool = False
+    """Another replica goes on with its greedy text, word for word."""
+    arguments: dict[ArgumentName, Argument] = Field(default_factory=dict[ArgumentName, Argument])
+    install: Install
+
+    @property
+    def digest(self) -> str:
+        """16 hex digits over all of it."""
+        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]

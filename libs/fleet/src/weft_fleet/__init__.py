@@ -1,0 +1,29 @@
+"""The fleet as folded from the log: nodes, models, replicas, runs and claims, for all that decide or show."""
+
+from weft_fleet.assignments import Assignment, NodeAssignments
+from weft_fleet.canonical import digest_of
+from weft_fleet.fleet import CLOSED_KEPT, Fleet
+from weft_fleet.model_view import ModelView, Revision
+from weft_fleet.node_view import NodeView, Presence
+from weft_fleet.registrations import JoinLimits, Registrations, TooMany
+from weft_fleet.replica_view import ReplicaState, ReplicaView
+from weft_fleet.run_view import Phase, RunView
+
+__all__ = [
+    "CLOSED_KEPT",
+    "Assignment",
+    "Fleet",
+    "JoinLimits",
+    "ModelView",
+    "NodeAssignments",
+    "NodeView",
+    "Phase",
+    "Presence",
+    "Registrations",
+    "ReplicaState",
+    "ReplicaView",
+    "Revision",
+    "RunView",
+    "TooMany",
+    "digest_of",
+]

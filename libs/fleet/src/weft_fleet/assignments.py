@@ -1,0 +1,117 @@
+"""What replicas hold on one node: the assignments that stand there and the memory they claim."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from weft_contracts.commit import Cause
+from weft_contracts.facts.node import Assigned
+from weft_contracts.facts.run import RunFact
+from weft_contracts.facts.values import DeviceClaim
+from weft_contracts.ids import ModelId, NodeId, ReplicaId
+
+from weft_fleet.changed import changed
+
+_K = TypeVar("_K")
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One replica's part on one node."""
+
+    replica: ReplicaId
+    model: ModelId
+    revision: int
+    digest: str
+    epoch: int
+    rank: int
+    devices: tuple[DeviceClaim, ...]
+    sequence: int
+    """The sequence of the commit that assigned it; 0 while it is only planned."""
+    cause: Cause
+    """What follows from the assignment bears this cause."""
+    retiring: bool = False
+    """It was unassigned."""
+    ended: bool = False
+    """Its run said `stopped` or `failed` and has not started since."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether its claim counts: until it is both unassigned and ended."""
+        return not (self.retiring and self.ended)
+
+
+@dataclass(frozen=True)
+class NodeAssignments:
+    """All assignments of one node, with what they add up to."""
+
+    assignments: Mapping[ReplicaId, Assignment] = field(default_factory=dict[ReplicaId, Assignment])
+    claims: Mapping[int, int] = field(default_factory=dict[int, int])
+    """Claimed bytes by device; a device without a claim is absent."""
+    models: Mapping[ModelId, int] = field(default_factory=dict[ModelId, int])
+    """How many replicas of each model hold a claim here."""
+
+    @property
+    def replicas(self) -> int:
+        """How many replicas hold a claim here."""
+        return sum(self.models.values())
+
+    def put(self, assignment: Assignment) -> "NodeAssignments":
+        """These assignments with this one added, in the place of the same replica's former one."""
+        before = self.assignments.get(assignment.replica)
+        assignments = {**self.assignments, assignment.replica: assignment}
+        if before is not None and before.holds == assignment.holds and before.devices == assignment.devices:
+            return changed(self, assignments=assignments)
+        claims, models = dict(self.claims), dict(self.models)
+        if before is not None and before.holds:
+            _count(before, claims, models, -1)
+        if assignment.holds:
+            _count(assignment, claims, models, 1)
+        return NodeAssignments(assignments, claims, models)
+
+    def without(self, replica: ReplicaId) -> "NodeAssignments":
+        """These assignments as if the replica had never been assigned here."""
+        before = self.assignments.get(replica)
+        if before is None:
+            return self
+        claims, models = dict(self.claims), dict(self.models)
+        if before.holds:
+            _count(before, claims, models, -1)
+        assignments = {key: value for key, value in self.assignments.items() if key != replica}
+        return NodeAssignments(assignments, claims, models)
+
+
+def _count(assignment: Assignment, claims: dict[int, int], models: dict[ModelId, int], sign: int) -> None:
+    for device in assignment.devices:
+        _add(claims, device.index, sign * device.bytes)
+    _add(models, assignment.model, sign)
+
+
+def _add(counts: dict[_K, int], key: _K, amount: int) -> None:
+    total = counts.get(key, 0) + amount
+    if total:
+        counts[key] = total
+    else:
+        counts.pop(key, None)
+
+
+def assignment_of(node: NodeId, fact: Assigned, sequence: int, cause: Cause) -> Assignment:
+    """What an `assigned` on this node means here. Raises KeyError if it has no member for the node."""
+    member = fact.member(node)
+    return Assignment(
+        replica=fact.replica,
+        model=fact.model,
+        revision=fact.revision,
+        digest=fact.digest,
+        epoch=fact.epoch,
+        rank=member.rank,
+        devices=member.devices,
+        sequence=sequence,
+        cause=cause,
+    )
+
+
+def after_run(assignment: Assignment, fact: RunFact) -> Assignment:
+    """The assignment after a fact of its run: a process that starts late claims its memory again."""
+    ended = fact.type in ("stopped", "failed")
+    return assignment if ended == assignment.ended else changed(assignment, ended=ended)

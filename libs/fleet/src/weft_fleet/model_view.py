@@ -1,0 +1,165 @@
+"""A model: its revisions and how far its replicas are counted."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from weft_contracts.commit import Cause
+from weft_contracts.facts.model import ModelFact
+from weft_contracts.facts.values import ModelSpec
+from weft_contracts.ids import ModelId, ReplicaId
+
+from weft_fleet.changed import changed
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One revision of a model."""
+
+    number: int
+    digest: str
+    spec: ModelSpec
+
+    @property
+    def least(self) -> int:
+        """How many replicas must be ready at one moment for it to be established: its minimum, at least one."""
+        return max(1, self.spec.min_replicas)
+
+    def runs_as(self, other: "Revision") -> bool:
+        """Whether a replica of the one is as good as one of the other: they differ in numbers at most."""
+        if self.number == other.number:
+            return True
+        return self.digest == other.digest and self.spec.selector == other.spec.selector
+
+
+@dataclass(frozen=True)
+class ModelView:
+    """One model, from its first `spec_accepted`.
+
+    A revision is established once all its wanted replicas, and at least one, were ready at one moment. Until a newer
+    one is, the last that was is kept: its replicas are repaired and counted.
+    """
+
+    id: ModelId
+    name: str
+    revision: int
+    digest: str
+    spec: ModelSpec
+    """The newest revision's spec."""
+    specs: Mapping[int, tuple[str, ModelSpec]]
+    """Digest and spec of every revision."""
+    cause: Cause
+    """The cause of its last commit: what its own rules decide next follows from it."""
+    sequence: int = 0
+    deleted: bool = False
+    established: int | None = None
+    """The newest revision that was ready with all its replicas."""
+    answered: int | None = None
+    """While no revision is established: the newest one of which any replica was ready."""
+    given_up: Mapping[int, str] = field(default_factory=dict[int, str])
+    """Why revisions can't be served, by number, since the last spec or retry. Nothing is tried of them."""
+    next_number: int = 1
+    """The number of the next replica that is ever added."""
+    replicas: dict[ReplicaId, None] = field(default_factory=dict[ReplicaId, None])
+    """Replicas that are wanted or still hold a claim, oldest first. The fleet changes it in place."""
+    ready: dict[ReplicaId, None] = field(default_factory=dict[ReplicaId, None])
+    """Replicas that are ready, the latest last. The fleet changes it in place."""
+
+    def of(self, number: int) -> Revision:
+        """A revision by its number. Raises KeyError if the log lacks it."""
+        digest, spec = self.specs[number]
+        return Revision(number, digest, spec)
+
+    @property
+    def newest(self) -> Revision:
+        """What was asked for last."""
+        return Revision(self.revision, self.digest, self.spec)
+
+    @property
+    def kept(self) -> Revision | None:
+        """The revision that is kept until a newer one is established; None where none ever answered."""
+        number = self.answered if self.established is None else self.established
+        return None if number is None else self.of(number)
+
+    @property
+    def current(self) -> Revision:
+        """What there should be replicas of in the end: the newest, or, where that was given up, the kept one."""
+        newest = self.newest
+        return (self.kept or newest) if newest.number in self.given_up else newest
+
+    @property
+    def serving(self) -> Revision:
+        """What requests are held against: the kept revision, the newest where none ever answered."""
+        if self.established == self.revision:
+            return self.newest
+        kept, newest = self.kept, self.newest
+        return newest if kept is None or kept.runs_as(newest) else kept
+
+    @property
+    def replacing(self) -> bool:
+        """Whether the newest revision has yet to be established in the place of another."""
+        kept = self.kept
+        return kept is not None and not kept.runs_as(self.newest)
+
+    @property
+    def unservable(self) -> str | None:
+        """Why nothing is tried any more until an admin says so; None while something is."""
+        return self.given_up.get(self.current.number)
+
+
+def evolve_model(id: ModelId, view: ModelView | None, fact: ModelFact, cause: Cause) -> ModelView | None:
+    """The model after one of its facts. Nothing before `spec_accepted` makes a model."""
+    if fact.type == "spec_accepted":
+        of_fact = {fact.revision: (fact.digest, fact.spec)}
+        if view is None:
+            return ModelView(id, fact.name, fact.revision, fact.digest, fact.spec, of_fact, cause)
+        return changed(
+            view,
+            name=fact.name,
+            revision=fact.revision,
+            digest=fact.digest,
+            spec=fact.spec,
+            specs={**view.specs, **of_fact},
+            deleted=False,
+            given_up={},
+            cause=cause,
+        )
+    if view is None:
+        return None
+    match fact.type:
+        case "scaled":
+            numbers = [number_of(replica) + 1 for replica in fact.add]
+            return changed(view, next_number=max([view.next_number, *numbers]), cause=cause)
+        case "unservable":
+            return changed(view, given_up={**view.given_up, fact.revision: fact.reason}, cause=cause)
+        case "retried":
+            return changed(view, given_up={}, cause=cause)
+        case "deleted":
+            return changed(view, deleted=True, cause=cause)
+        case "unloaded":  # which replicas go is said by the `scaled` that follows
+            return changed(view, cause=cause)
+        case _:
+            assert_never(fact)
+
+
+def after_readiness(view: ModelView, ready: Sequence[int]) -> ModelView:
+    """The model while replicas of these revisions are ready at once, each named by its revision's number."""
+    newest = view.newest
+    if newest.number in view.given_up:
+        return view
+    enough = len(ready) >= newest.least
+    if not enough and (view.established is not None or view.answered == newest.number):
+        return view
+    known = [number for number in ready if number in view.specs]
+    as_newest = {number for number in set(known) if view.of(number).runs_as(newest)}
+    if enough and sum(number in as_newest for number in known) >= newest.least:
+        return changed(view, established=newest.number, answered=None)
+    if view.established is not None or not known:
+        return view
+    answered = newest.number if as_newest else max(known)
+    return changed(view, answered=max(answered, view.answered or 0))
+
+
+def number_of(replica: ReplicaId) -> int:
+    """The number in a replica's id `<model>-<n>`. Raises ValueError if there is none."""
+    return int(replica.rpartition("-")[2])

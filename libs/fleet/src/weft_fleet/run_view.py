@@ -1,0 +1,110 @@
+"""A replica's process on one node, as its agent's events tell it."""
+
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+from weft_contracts.commit import Recorded
+from weft_contracts.facts.run import RunFact
+from weft_contracts.facts.values import EngineName, MetadataFile
+from weft_contracts.ids import CorrelationId, EventId, Incarnation, NodeId
+
+from weft_fleet.changed import changed
+
+Phase = Literal["installing", "fetching", "loading", "ready", "degraded", "stopping", "stopped", "failed"]
+
+
+@dataclass(frozen=True)
+class RunView:
+    """One run under the node's present assignment."""
+
+    node: NodeId
+    epoch: int
+    phase: Phase
+    event_id: EventId
+    """The id of the run's last commit."""
+    correlation_id: CorrelationId
+    sequence: int
+    at: float
+    """When the log took that commit, in seconds since the epoch."""
+    incarnation: Incarnation | None = None
+    port: int | None = None
+    engine: EngineName | None = None
+    engine_version: str = ""
+    metadata: tuple[MetadataFile, ...] = ()
+    reason: str = ""
+    """Why it degraded, stopped or failed."""
+    permanent: bool = False
+    """A `failed` that would fail the same way elsewhere."""
+    stopped: Literal["retired", "shutdown", "exited"] | None = None
+    starts: int = 0
+    last_end: str = ""
+    """While it starts again: why its last start ended."""
+
+
+def evolve_run(node: NodeId, run: RunView | None, fact: RunFact, recorded: Recorded) -> RunView:
+    """The run after one of its facts, which counts under the present assignment."""
+    stamp = changed(
+        _BLANK,
+        node=node,
+        epoch=fact.epoch,
+        event_id=recorded.event_id,
+        correlation_id=recorded.correlation_id,
+        sequence=recorded.sequence,
+        at=recorded.at,
+    )
+    match fact.type:
+        case "installing":
+            return changed(stamp, engine=fact.engine)
+        case "fetching":
+            return changed(stamp, phase="fetching", engine=run.engine if run else None)
+        case "loading":
+            engine = run.engine if run else None
+            ended = "" if run is None else run.reason if run.stopped == "exited" else run.last_end
+            return changed(stamp, phase="loading", incarnation=fact.incarnation, engine=engine, last_end=ended)
+        case "ready":
+            return changed(
+                stamp,
+                phase="ready",
+                incarnation=fact.incarnation,
+                port=fact.port,
+                engine=fact.engine,
+                engine_version=fact.engine_version,
+                metadata=fact.metadata,
+            )
+        case "degraded":
+            return _still(run, stamp, "degraded", fact.incarnation, fact.why)
+        case "stopping":
+            return _still(run, stamp, "stopping", fact.incarnation, "")
+        case "stopped":
+            return changed(stamp, phase="stopped", stopped=fact.why, reason=fact.detail or fact.why)
+        case "failed":
+            failed = {"reason": fact.reason, "permanent": fact.permanent, "starts": fact.starts}
+            return changed(stamp, phase="failed", **failed)
+        case _:
+            assert_never(fact)
+
+
+_BLANK = RunView(
+    node=NodeId(""),
+    epoch=0,
+    phase="installing",
+    event_id=EventId(""),
+    correlation_id=CorrelationId(""),
+    sequence=0,
+    at=0.0,
+)
+
+
+def _still(run: RunView | None, stamp: RunView, phase: Phase, incarnation: Incarnation, reason: str) -> RunView:
+    """The same process in another phase; of another incarnation nothing else is known."""
+    if run is None or run.incarnation != incarnation:
+        return changed(stamp, phase=phase, incarnation=incarnation, reason=reason)
+    return changed(
+        run,
+        phase=phase,
+        reason=reason,
+        event_id=stamp.event_id,
+        correlation_id=stamp.correlation_id,
+        sequence=stamp.sequence,
+        at=stamp.at,
+    )

@@ -1,0 +1,76 @@
+"""What the fleet's fold remembers, and how it is read: nodes, models, replicas and their assignments, by id."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from weft_contracts.engines import BUILTIN, Profiles
+from weft_contracts.facts.mesh import BrakeSet
+from weft_contracts.facts.values import ModelSpec
+from weft_contracts.ids import ModelId, NodeId, ReplicaId
+
+from weft_fleet.assignments import Assignment, NodeAssignments
+from weft_fleet.canonical import digest_of
+from weft_fleet.model_view import ModelView
+from weft_fleet.node_view import NodeView
+from weft_fleet.replica_view import ReplicaView
+
+NO_ASSIGNMENTS = NodeAssignments()
+
+
+@dataclass(slots=True)
+class FleetTables:
+    """All that is known of the fleet at one position of the log. Nothing here changes it: `Fleet.apply` does."""
+
+    position: int = 0
+    """The last sequence that was folded."""
+    nodes: dict[NodeId, NodeView] = field(default_factory=dict[NodeId, NodeView])
+    models: dict[ModelId, ModelView] = field(default_factory=dict[ModelId, ModelView])
+    replicas: dict[ReplicaId, ReplicaView] = field(default_factory=dict[ReplicaId, ReplicaView])
+    brake: BrakeSet | None = None
+    """Set while so many nodes are silent that nothing may be replaced or evicted."""
+    waiting: dict[ReplicaId, None] = field(default_factory=dict[ReplicaId, None])
+    """Replicas that are wanted and have no place, oldest first."""
+    leaving: dict[ReplicaId, None] = field(default_factory=dict[ReplicaId, None])
+    """Replicas that are not wanted and are still assigned somewhere."""
+    closed: dict[ReplicaId, None] = field(default_factory=dict[ReplicaId, None])
+    """Replicas that are over: not wanted, and no claim is left. Oldest first, at most `fleet.CLOSED_KEPT`."""
+    touched: dict[NodeId, int] = field(default_factory=dict[NodeId, int])
+    """When what a node can take last changed (log sequence); the latest comes last."""
+    engines: Profiles = field(default_factory=lambda: BUILTIN, compare=False)
+    """What there is to know of each engine that a spec may name."""
+    _assigned: dict[NodeId, NodeAssignments] = field(default_factory=dict[NodeId, NodeAssignments])
+    _names: dict[str, ModelId] = field(default_factory=dict[str, ModelId])
+
+    def model_named(self, name: str) -> ModelView | None:
+        """The model that bears this name now."""
+        id = self._names.get(name)
+        return self.models.get(id) if id is not None else None
+
+    def assigned(self, node: NodeId) -> NodeAssignments:
+        """What replicas hold on a node; nothing where the node is unknown or removed."""
+        return self._assigned.get(node, NO_ASSIGNMENTS)
+
+    def claims(self, node: NodeId) -> Mapping[int, int]:
+        """Claimed bytes by device; a device without a claim is absent."""
+        return self.assigned(node).claims
+
+    def assignment(self, node: NodeId, replica: ReplicaId) -> Assignment | None:
+        """The replica's present assignment on a node, also when it is retiring; None if it has none."""
+        return self.assigned(node).assignments.get(replica)
+
+    def assigned_sequence(self, node: NodeId, replica: ReplicaId) -> int | None:
+        """The log sequence of the replica's present assignment on a node."""
+        assignment = self.assignment(node, replica)
+        return assignment.sequence if assignment is not None else None
+
+    def replicas_on(self, node: NodeId) -> tuple[ReplicaId, ...]:
+        """Replicas that hold a claim on a node, oldest assignment first."""
+        return tuple(id for id, assignment in self.assigned(node).assignments.items() if assignment.holds)
+
+    def spec_of(self, replica: ReplicaView) -> tuple[str, ModelSpec]:
+        """The digest and spec of a replica's revision. Raises KeyError if the log lacks it."""
+        return self.models[replica.model].specs[replica.revision]
+
+    def digest(self) -> str:
+        """64 hex digits: equal for fleets folded from the same log, in any process."""
+        return digest_of(self)

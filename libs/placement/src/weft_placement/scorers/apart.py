@@ -1,0 +1,23 @@
+"""Other nodes before this one: what the loss of one machine takes of a model."""
+
+from weft_fleet import NodeAssignments
+
+from weft_placement.demand import Demand
+
+
+def apart(assigned: NodeAssignments, demand: Demand) -> float:
+    """1 where no replica of the model runs, less beside one of another revision, ½ beside one of its own, and so on.
+
+    Any number of another revision's weighs less than one more of its own: those go when this one is rolled out. Who
+    retires does not count.
+    """
+    if demand.model not in assigned.models:
+        return 1.0
+    own = others = 0
+    for assignment in assigned.assignments.values():
+        if assignment.model == demand.model and not assignment.retiring:
+            if assignment.revision == demand.revision:
+                own += 1
+            else:
+                others += 1
+    return round(1 / (1 + own + others / (1 + others)), 6)
