@@ -1,16 +1,17 @@
 """A session over a real socket: tokens, cancels, refusals, ends."""
 
 import asyncio
+import time
 
 import pytest
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import (
     Ending,
-    QuestionFailed,
     RequestRefused,
     SessionClient,
     SessionLost,
     SessionRefused,
+    UnaryCallFailed,
     make_hello,
 )
 from weft_dataplane.limits import MAX_FRAME_BYTES
@@ -198,8 +199,8 @@ async def test_every_sink_gets_exactly_one_end_when_the_host_dies() -> None:
         for sink in sinks:
             client.submit(text_request(), sink)
         await host.engine.has(5)
-        question = asyncio.create_task(client.questions.count("x" * 10))
-        await question
+        counting = asyncio.create_task(client.unary.count("x" * 10))
+        await counting
 
     why = await asyncio.wait_for(client.closed, 5)
 
@@ -209,8 +210,8 @@ async def test_every_sink_gets_exactly_one_end_when_the_host_dies() -> None:
         assert f"session lost: {why}" == sink.last.error
     with pytest.raises(SessionLost):
         client.submit(text_request(), Collector())
-    with pytest.raises(QuestionFailed, match="session lost"):
-        await client.questions.count("x")
+    with pytest.raises(UnaryCallFailed, match="session lost"):
+        await client.unary.count("x")
     await client.close()
 
 
@@ -219,6 +220,22 @@ async def test_a_silent_replica_is_given_up(host: Host) -> None:
     host.servicer._sessions.clear()  # nobody beats for this session any more
 
     assert "silent" in await asyncio.wait_for(client.closed, 5)
+    await client.close()
+
+
+async def test_a_stop_of_this_loop_itself_is_not_the_replicas_silence(host: Host) -> None:
+    # given a loop that stands still for longer than the silence that is borne, again and again
+    client = await SessionClient.open(host.target, HELLO, silence_s=0.5)
+    for _ in range(3):
+        time.sleep(0.6)  # noqa: ASYNC251 - the stop is what is tried
+        await asyncio.sleep(0)
+    # when it runs again
+    await asyncio.sleep(0.5)
+    # then the replica, which has spoken all the while, is kept
+    assert not client.closed.done()
+    # and one that falls silent is given up as ever
+    host.servicer._sessions.clear()
+    assert "silent" in await asyncio.wait_for(client.closed, 20)
     await client.close()
 
 
@@ -257,13 +274,13 @@ async def test_a_large_request_that_is_no_prompt_is_refused_before_it_is_sent(cl
     assert "exceeds the bound" in last.error
 
 
-async def test_questions_are_answered_and_failures_are_sentences(client: SessionClient) -> None:
+async def test_unary_calls_are_answered_and_failures_are_sentences(client: SessionClient) -> None:
     chat = pb.Chat(messages=[pb.Message(role="user", content="four")])
 
-    assert await client.questions.count(chat) == 4
-    assert await client.questions.count("x" * 600_000) == 600_000
-    with pytest.raises(QuestionFailed, match="this model does not rerank"):
-        await client.questions.rerank("q", ["a"])
+    assert await client.unary.count(chat) == 4
+    assert await client.unary.count("x" * 600_000) == 600_000
+    with pytest.raises(UnaryCallFailed, match="this model does not rerank"):
+        await client.unary.rerank("q", ["a"])
 
 
 async def test_a_request_number_used_twice_ends_clearly(host: Host, client: SessionClient) -> None:

@@ -13,8 +13,8 @@ from weft_contracts.ids import NodeId
 from weft_dataplane import EngineServicer, HostLife, SessionClient, SessionLost, make_server, watch_host
 from weft_dataplane.scripted import HELLO, IDENTITY, Collector, ScriptedEngine, served
 from weft_dataplane.tls import Admission, Certificates, names_node
-from weft_servers import authority
-from weft_servers.authority import Authority
+from weft_identity import authority
+from weft_identity.authority import Authority
 
 NODE, OTHER = NodeId("n-1"), NodeId("n-2")
 
@@ -31,7 +31,7 @@ class World:
 
     def _authority(self, name: str) -> Authority:
         (self.folder / name).mkdir()
-        return authority.found(self.folder / name)
+        return authority.load_or_make(self.folder / name)
 
     def bearer(self, name: str, role: str, *, by: Authority | None = None, lasts_s: float = 600) -> Certificates:
         (by or self.mesh).lay_out(self.folder / name, role, lasts_s=lasts_s)

@@ -16,7 +16,7 @@ from weft_contracts.facts import node
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.machine import FileMissing
 from weft_contracts.ids import CorrelationId, EventId, InspectionId, NodeId
-from weft_eventlog import EventLog, Projection, tail
+from weft_eventlog import EventLog, Projection, ordered_consumer
 from weft_eventlog.delivered import delivered, recorded
 from weft_eventlog.guards import BATCH_ID, guard_headers
 from weft_testing.mesh_server import MeshServer
@@ -32,7 +32,7 @@ lines = st.lists(
 def both_ways(subject: str, body: bytes, headers: bytes) -> tuple[Recorded | None, Recorded | None]:
     reply = REPLY.format(sequence=7, place=3, pending=0)
     read = Client._parse_header_lines(headers[10:]) if headers else None
-    slow = tail.recorded(Msg(Client(), subject, reply, body, read))
+    slow = ordered_consumer.recorded(Msg(Client(), subject, reply, body, read))
     return slow, recorded(delivered(subject, reply.split("."), body, headers))
 
 
@@ -104,7 +104,7 @@ async def test_a_message_that_gets_lost_on_its_way_is_read_again(mesh_server: Me
 
 
 async def test_a_hole_in_the_delivery_is_noticed(mesh_server: MeshServer) -> None:
-    # given a projection whose inbox gets a message out of its turn
+    # given a projection whose buffer gets a message out of its turn
     log, folded = EventLog(await mesh_server.root(), actor="test"), list[Recorded]()
     projection = Projection(log, name="test", fold=folded.extend)
     texts = [REPLY.format(sequence=n, place=n, pending=0).split(".") for n in (1, 3)]
@@ -116,11 +116,11 @@ async def test_a_hole_in_the_delivery_is_noticed(mesh_server: MeshServer) -> Non
     assert "a hole in the log's delivery before 3" == projection.halted
 
 
-async def test_more_than_an_inbox_holds_is_folded_whole_and_in_order(
+async def test_more_than_a_buffer_holds_is_folded_whole_and_in_order(
     mesh_server: MeshServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # given an inbox that is soon full and a fold that is slower than the server
-    monkeypatch.setattr(tail, "QUEUE", 50)
+    # given a buffer that is soon full and a fold that is slower than the server
+    monkeypatch.setattr(ordered_consumer, "QUEUE", 50)
     log, folded = EventLog(await mesh_server.root(), actor="test"), list[int]()
     body = "x" * 20_000
     for first in range(0, 1500, 500):

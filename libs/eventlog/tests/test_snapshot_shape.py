@@ -12,6 +12,7 @@ from weft_contracts.facts.fact import Fact
 from weft_contracts.ids import NodeId
 from weft_contracts.subjects import Aggregate
 from weft_eventlog.snapshots.shape import BadContent, CannotSnapshot, Shape
+from weft_eventlog.snapshots.store import Slot
 
 
 @dataclass(frozen=True)
@@ -173,3 +174,13 @@ def test_a_memory_that_does_not_hold_what_it_says_is_refused_when_it_is_written(
         lines(Memory(part=Part(views=strange)))
     with pytest.raises(CannotSnapshot, match="by_aggregate holds what its annotation doesn't say"):
         lines(Memory(by_aggregate=strange))
+
+
+@dataclass
+class Outsider:
+    slot: Slot | None = None
+
+
+def test_a_memory_of_what_is_no_part_of_its_version_is_refused() -> None:
+    with pytest.raises(CannotSnapshot, match=r"slot: weft_\S+ is of code that is no part of the fold's version"):
+        Shape(Outsider)

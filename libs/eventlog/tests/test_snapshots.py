@@ -17,7 +17,7 @@ from weft_contracts.ids import CorrelationId, EventId, NodeId
 from weft_contracts.subjects import Aggregate
 from weft_contracts.topology import EVENTS, SNAPSHOTS
 from weft_eventlog import EventLog, Projection, Snapshots, apply_topology
-from weft_eventlog.snapshots import keeping
+from weft_eventlog.snapshots import snapshots, version
 from weft_eventlog.snapshots.mark import Head, Writing
 from weft_eventlog.snapshots.store import Slot, SnapshotStore
 from weft_testing.mesh_server import MeshServer
@@ -25,7 +25,6 @@ from weft_testing.waiting import until
 
 A = subjects.node(NodeId("n-a"))
 CAUSE = Cause(CorrelationId("c"))
-CODE = ("weft_placement.fleet",)
 EVERY = 10
 
 
@@ -48,10 +47,10 @@ class Memory:
 class Folder:
     """One process: a memory, its projection and its snapshots."""
 
-    def __init__(self, client: Client, code: tuple[str, ...] = CODE, name: str = "fold", instance: str = "one") -> None:
+    def __init__(self, client: Client, name: str = "fold", instance: str = "one") -> None:
         self.memory = Memory()
         self.store = SnapshotStore(client, "scheduler", name)
-        self.snapshots = Snapshots(self.store, self.memory, code=code, instance=instance, every=EVERY)
+        self.snapshots = Snapshots(self.store, self.memory, instance=instance, every=EVERY)
         self.projection = Projection(
             EventLog(client, actor="test"), name=name, fold=self.memory.fold, snapshots=self.snapshots
         )
@@ -85,10 +84,10 @@ async def folding(folder: Folder, *, writes: bool = True) -> AsyncGenerator[Fold
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "_LOOK", 0.02)
-    monkeypatch.setattr(keeping, "_GAP", 0.0)
-    monkeypatch.setattr(keeping, "_SHARE", 0)
-    monkeypatch.setattr(keeping, "_ABANDONED", 0.5)
+    monkeypatch.setattr(snapshots, "_LOOK", 0.02)
+    monkeypatch.setattr(snapshots, "_GAP", 0.0)
+    monkeypatch.setattr(snapshots, "_SHARE", 0)
+    monkeypatch.setattr(snapshots, "_ABANDONED", 0.5)
 
 
 @pytest.fixture
@@ -321,9 +320,18 @@ async def test_a_snapshot_that_is_not_right_is_dropped_and_the_mesh_is_the_same(
     assert (last, expected) == (await started(client))[:2]
 
 
-async def test_a_fold_of_other_code_takes_no_snapshot_up(client: Client, log: EventLog) -> None:
+async def test_a_fold_of_other_code_takes_no_snapshot_up(
+    client: Client, log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await two_snapshots(client, log)
-    begun, memory, dropped = await started(client, code=("weft_placement.fleet", "weft_placement.policy"))
+    made_by = version.fold_version(Memory)
+    assert made_by is not None
+
+    def other(memory: type) -> str:
+        return made_by[::-1]
+
+    monkeypatch.setattr(snapshots, "fold_version", other)
+    begun, memory, dropped = await started(client)
     assert (0, 53) == (begun, memory.folded)
     assert all("other code" in why for why in dropped)
 

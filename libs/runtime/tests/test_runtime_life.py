@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from weft_contracts import permissions
-from weft_servers.mesh_walls import grants
+from weft_identity.mesh_exports import grants
+from weft_identity.trust import Account
 from weft_servers.port import choose
-from weft_servers.trust import Account
 from weft_testing.mesh_server import MeshServer
 from weft_testing.service_process import ServiceProcess, mesh_settings, running
 from weft_testing.waiting import until

@@ -17,13 +17,14 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from weft_contracts import certificates
 from weft_contracts.permissions import service
+from weft_identity import authority, trust
+from weft_identity.authority import Authority
+from weft_identity.mesh_exports import mesh_exports, service_credentials
 from weft_runtime.connection import connect
 from weft_runtime.secure_server import PEER, SecureServer
 from weft_runtime.tls import TlsFolder, client_context, nats_options, why
 from weft_runtime.web import QuietServer
-from weft_servers import authority, nats_server, trust
-from weft_servers.authority import Authority
-from weft_servers.mesh_walls import mesh_walls, service_credentials
+from weft_servers import nats_server
 from weft_servers.nats_conf import Listen
 
 NAME = "node/n-1"
@@ -32,13 +33,13 @@ NAME = "node/n-1"
 @pytest.fixture
 def mesh(tmp_path: Path) -> Authority:
     (tmp_path / "trust").mkdir()
-    return authority.found(tmp_path / "trust")
+    return authority.load_or_make(tmp_path / "trust")
 
 
 @pytest.fixture
 def foreign(tmp_path: Path) -> Authority:
     (tmp_path / "foreign").mkdir()
-    return authority.found(tmp_path / "foreign")
+    return authority.load_or_make(tmp_path / "foreign")
 
 
 async def whoami(request: Request) -> JSONResponse:
@@ -175,7 +176,7 @@ async def test_people_see_the_operators_certificate_and_who_names_the_mesh_sees_
 async def test_nats_takes_services_over_tls_alone_and_only_they_believe_it(
     mesh: Authority, foreign: Authority, tmp_path: Path
 ) -> None:
-    keys = trust.found(tmp_path / "nats-trust", mesh_walls())
+    keys = trust.load_or_make(tmp_path / "nats-trust", mesh_exports())
     user = service_credentials(keys, "registry")
     mesh.lay_out(tmp_path / "nats-tls", certificates.NATS)
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from nats.aio.client import Client
-from weft_servers.nkey import KeyPair
-from weft_servers.trust import Credentials
+from weft_identity.nkey import KeyPair
+from weft_identity.trust import Credentials
 
 BOUND_S = 30.0
 

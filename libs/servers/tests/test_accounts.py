@@ -1,4 +1,4 @@
-"""The walls between the accounts, on a real server."""
+"""The exports between the accounts, on a real server."""
 
 import asyncio
 import json
@@ -11,16 +11,16 @@ import pytest
 import pytest_asyncio
 from nats.errors import Error as NatsError
 from nats.js.api import StreamConfig
+from weft_identity.claims import mint_user, read
+from weft_identity.grants import EVERYTHING, FULL, Permissions, Responses, ServiceExport, StreamExport
+from weft_identity.nkey import KeyPair, Role
+from weft_identity.trust import Account, AccountExports, Credentials, Trust, load_or_make
 from weft_servers import nats_server
-from weft_servers.claims import mint_user, read
-from weft_servers.grants import EVERYTHING, FULL, Permissions, Responses, ServiceExport, StreamExport
 from weft_servers.nats_server import NatsServer
-from weft_servers.nkey import KeyPair, Role
-from weft_servers.trust import Account, Credentials, Trust, Walls, found
 
 Connect = Callable[[str, Credentials, str], Awaitable[Any]]
 
-WALLS = Walls(
+EXPORTS = AccountExports(
     workers=(
         ServiceExport("ev.run.>"),
         ServiceExport("$JS.API.CONSUMER.MSG.NEXT.EVENTS.*", streamed=True),
@@ -71,7 +71,7 @@ async def ended(client: Any) -> None:
 
 @pytest.fixture
 def trust(tmp_path: Path) -> Trust:
-    return found(tmp_path / "trust", WALLS)
+    return load_or_make(tmp_path / "trust", EXPORTS)
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ async def test_a_worker_appends_to_its_own_subjects_and_to_no_others(
     assert await subjects(mesh) == ["ev.run.n1.m-1.ready"]
 
 
-async def test_the_wall_holds_where_a_workers_token_forgets_the_fence(
+async def test_the_accounts_hold_where_a_workers_token_has_no_permissions(
     server: NatsServer, trust: Trust, mesh: Any, connect: Connect
 ):
     careless = trust.user(Account.WORKERS, "n1", FULL)
@@ -121,7 +121,7 @@ async def test_the_wall_holds_where_a_workers_token_forgets_the_fence(
     assert await subjects(mesh) == ["ev.run.n1.m-1.last", "ev.run.n1.m-1.ready"]
 
 
-async def test_a_worker_reads_what_its_durable_holds_through_the_wall(
+async def test_a_worker_reads_what_its_durable_holds_through_its_account(
     server: NatsServer, trust: Trust, mesh: Any, connect: Connect
 ):
     for n in range(3):
@@ -146,7 +146,7 @@ async def test_a_worker_reads_what_its_durable_holds_through_the_wall(
 
 
 async def test_an_observer_listens_and_changes_nothing(server: NatsServer, trust: Trust, mesh: Any, connect: Connect):
-    # No fence at all: the wall alone must do.
+    # No permissions at all: what the account exports must be enough.
     observer = await connect(server.url, trust.user(Account.OBSERVERS, "o", FULL), "_INBOX_o")
     heard = await observer.subscribe("ev.>")
     await observer.flush()
@@ -184,9 +184,9 @@ async def test_a_revoked_worker_is_cut_at_once_and_stays_out_over_a_restart(
     for client in (n1, admin):
         await client.close()
     server.stop()
-    walls = Walls((*WALLS.workers, ServiceExport("sig.>")), WALLS.observers)  # and over changed walls
-    for each in (WALLS, walls):
-        again = found(tmp_path / "trust", each, resolver=server.conf.accounts)
+    exports = AccountExports((*EXPORTS.workers, ServiceExport("sig.>")), EXPORTS.observers)  # and over changed exports
+    for each in (EXPORTS, exports):
+        again = load_or_make(tmp_path / "trust", each, resolver=server.conf.accounts)
         with nats_server.start(tmp_path / "nats", operator=again.operator_mode()) as restarted:
             with pytest.raises(NatsError):
                 await connect(restarted.url, old, "_INBOX_n2")
@@ -235,7 +235,7 @@ async def test_with_a_scope_a_worker_gets_the_scopes_permissions_whatever_its_to
     tmp_path: Path, connect: Connect
 ):
     scope = Permissions(("ev.run.{{name()}}.>",), ("_INBOX_{{name()}}.>",), max_payload_bytes=4096)
-    trust = found(tmp_path / "scoped", Walls(WALLS.workers, WALLS.observers, scope))
+    trust = load_or_make(tmp_path / "scoped", AccountExports(EXPORTS.workers, EXPORTS.observers, scope))
     with nats_server.start(tmp_path / "nats", operator=trust.operator_mode()) as server:
         service = await connect(server.url, trust.user(Account.MESH, "registry", FULL), "_INBOX_registry")
         await service.jetstream(timeout=10).add_stream(StreamConfig(name="EVENTS", subjects=["ev.>"]))
@@ -252,7 +252,7 @@ async def test_with_a_scope_a_worker_gets_the_scopes_permissions_whatever_its_to
 
 
 async def test_a_strangers_token_does_not_open(tmp_path: Path, server: NatsServer, connect: Connect):
-    stranger = found(tmp_path / "other", WALLS)
+    stranger = load_or_make(tmp_path / "other", EXPORTS)
 
     with pytest.raises(NatsError):
         await connect(server.url, stranger.user(Account.MESH, "registry", FULL), "_INBOX")

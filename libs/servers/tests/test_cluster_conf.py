@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from weft_identity.operator_mode import OperatorMode
 from weft_servers.cluster_conf import BadMember, Member, parse_member, render
-from weft_servers.nats_conf import OperatorMode
 
 OPERATOR = OperatorMode("operator", "ASYS", {"AMESH": "token"})
 

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from weft_servers.grants import ServiceExport
+from weft_identity.grants import ServiceExport
+from weft_identity.trust import Account, AccountExports, load_or_make
 from weft_servers.nats_conf import Cluster, NatsConf
-from weft_servers.trust import Account, Walls, found
 
 
 def test_everything_listens_on_loopback_and_what_is_acknowledged_is_on_the_disk(tmp_path: Path):
@@ -19,7 +19,7 @@ def test_everything_listens_on_loopback_and_what_is_acknowledged_is_on_the_disk(
 
 
 def test_the_accounts_are_known_by_token_and_no_seed_is_written(tmp_path: Path):
-    trust = found(tmp_path / "trust", Walls((ServiceExport("a"),)))
+    trust = load_or_make(tmp_path / "trust", AccountExports((ServiceExport("a"),)))
 
     text = NatsConf(tmp_path, 4222, 8222, operator=trust.operator_mode()).render()
     conf = json.loads(text)
@@ -30,7 +30,7 @@ def test_the_accounts_are_known_by_token_and_no_seed_is_written(tmp_path: Path):
 
 
 def test_a_token_that_the_server_has_as_new_is_not_loaded_over_it(tmp_path: Path):
-    trust = found(tmp_path / "trust", Walls())
+    trust = load_or_make(tmp_path / "trust", AccountExports())
     conf = NatsConf(tmp_path, 4222, 8222, operator=trust.operator_mode())
     workers = trust.public(Account.WORKERS)
     conf.accounts.mkdir()
@@ -41,3 +41,8 @@ def test_a_token_that_the_server_has_as_new_is_not_loaded_over_it(tmp_path: Path
 
     stored.write_text("damaged")
     assert workers in json.loads(conf.render())["resolver_preload"]
+
+
+def test_the_server_counts_no_reservation_against_a_disk(tmp_path: Path):
+    # Else streams made on a large disk keep it from starting on a small one, and can't be made smaller.
+    assert json.loads(NatsConf(tmp_path, 4222, 8222).render())["jetstream"]["max_file_store"] >= 1 << 50

@@ -1,4 +1,4 @@
-"""A real NATS server: ready, durable, guarded, locked."""
+"""A real NATS server: ready, durable, supervised, locked."""
 
 import asyncio
 import contextlib
@@ -14,11 +14,11 @@ import pytest
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.js.api import StreamConfig
-from weft_servers import guarded, nats_server, port
-from weft_servers.guarded import CannotStart
+from weft_servers import nats_server, port, supervised
 from weft_servers.nats_conf import NatsConf
 from weft_servers.nats_server import NatsServer, NoBinary, NotDurable
 from weft_servers.state_lock import Locked
+from weft_servers.supervised import CannotStart
 
 Until = Callable[[Callable[[], bool]], None]
 Runs = Callable[[int], bool]
@@ -62,15 +62,15 @@ def test_the_server_ends_when_its_launcher_is_killed_and_the_next_start_waits_fo
 ):
     lines = (
         "from weft_servers import nats_server\n"
-        "s = nats_server.start(folder / 'nats')\nprint(s.pid, s.guard_pid, s.conf.port)"
+        "s = nats_server.start(folder / 'nats')\nprint(s.pid, s.supervisor_pid, s.conf.port)"
     )
-    owner, [pid, guard_pid, number] = parent(lines, tmp_path)
+    owner, [pid, supervisor_pid, number] = parent(lines, tmp_path)
 
     owner.kill()
 
     with nats_server.start(tmp_path / "nats", client_port=number):
         assert not runs(pid)
-        until(lambda: not runs(guard_pid))
+        until(lambda: not runs(supervisor_pid))
 
 
 def test_a_second_server_on_the_same_folder_is_refused_and_told_who_runs(tmp_path: Path):
@@ -125,7 +125,7 @@ def test_a_server_that_acknowledges_before_it_flushes_is_refused(tmp_path: Path)
         f'listen: "127.0.0.1:{client_port}", http: "127.0.0.1:{monitor_port}"\n'
         f'jetstream {{ store_dir: "{tmp_path}/js" }}\n'
     )
-    process = guarded.launch([str(nats_server.find_binary()), "-c", str(file)], log=tmp_path / "log")
+    process = supervised.launch([str(nats_server.find_binary()), "-c", str(file)], log=tmp_path / "log")
     server = NatsServer(NatsConf(tmp_path, client_port, monitor_port), process)
 
     with server, pytest.raises(NotDurable, match="sync_interval"):
@@ -155,8 +155,13 @@ async def test_three_servers_keep_what_is_acknowledged_when_the_leader_is_killed
         async with jetstream(servers[0]) as js:
             await js.add_stream(StreamConfig(name="EVENTS", subjects=["ev.>"], num_replicas=3))
             for n in range(20):
-                await js.publish(f"ev.{n}", b"x")
+                for _ in range(60):  # the others hear only a moment later that there is a stream
+                    with contextlib.suppress(NatsError):
+                        await js.publish(f"ev.{n}", b"x", headers={"Nats-Msg-Id": str(n)})
+                        break
+                    await asyncio.sleep(0.1)
             info = await js.stream_info("EVENTS")
+        assert info.state.messages == 20
         assert info.cluster is not None
         [leader] = [each for each in servers if each.conf.name == info.cluster.leader]
         os.kill(leader.pid, signal.SIGKILL)

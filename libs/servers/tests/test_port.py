@@ -1,11 +1,12 @@
 """Ports: chosen, checked, pinned."""
 
+import errno
 import json
 import socket
 from pathlib import Path
 
 import pytest
-from weft_servers.port import LOOPBACK, NoFreePort, PortInUse, check_free, choose, pinned
+from weft_servers.port import LOOPBACK, NoFreePort, PortInUse, PortNeedsRight, check_free, choose, pinned
 
 
 def test_chosen_ports_are_distinct_free_and_apart_from_outgoing_connections():
@@ -40,3 +41,16 @@ def test_ports_are_chosen_once_and_new_names_are_added(tmp_path: Path):
     assert first["gateway"] == second["gateway"]
     assert {**first, **second} == json.loads(file.read_text())
     assert len(set({**first, **second}.values())) == 3
+
+
+def test_a_port_that_needs_a_right_is_not_called_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(socket.socket, "bind", forbidden)
+    monkeypatch.setattr("weft_servers.port.first_for_all", lambda: 1024)
+    with pytest.raises(PortNeedsRight, match=r"port 80 of 127\.0\.0\.1: ports below 1024 need a right") as low:
+        check_free(80)
+    with pytest.raises(PortNeedsRight) as other:
+        check_free(8080)
+    assert (80, "this user may not listen on port 8080 of 127.0.0.1") == (low.value.port, str(other.value))

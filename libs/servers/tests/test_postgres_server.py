@@ -1,4 +1,4 @@
-"""A real Postgres: made once, guarded, locked, there again after every kind of end."""
+"""A real Postgres: made once, supervised, locked, there again after every kind of end."""
 
 import os
 import signal
@@ -13,11 +13,11 @@ from urllib.parse import parse_qs, urlsplit
 import asyncpg
 import pytest
 from weft_servers import port, postgres_binaries, postgres_server
-from weft_servers.guarded import CannotStart
 from weft_servers.postgres_binaries import CannotBeUser, NoPostgres
 from weft_servers.postgres_conf import PostgresConf
 from weft_servers.postgres_server import BadState, PostgresServer
 from weft_servers.state_lock import Locked
+from weft_servers.supervised import CannotStart
 
 Until = Callable[[Callable[[], bool]], None]
 Runs = Callable[[int], bool]
@@ -96,19 +96,21 @@ async def test_over_loopback_the_password_counts(folder: Path):
 def test_the_server_ends_when_its_launcher_is_killed_and_the_next_start_waits_for_that(
     folder: Path, parent: Parent, runs: Runs, until: Until
 ):
-    lines = "from weft_servers import postgres_server\ns = postgres_server.start(folder)\nprint(s.pid, s.guard_pid)"
-    owner, [pid, guard_pid] = parent(lines, folder)
+    lines = (
+        "from weft_servers import postgres_server\ns = postgres_server.start(folder)\nprint(s.pid, s.supervisor_pid)"
+    )
+    owner, [pid, supervisor_pid] = parent(lines, folder)
 
     owner.kill()
 
     with postgres_server.start(folder):
         assert not runs(pid)
-        until(lambda: not runs(guard_pid))
+        until(lambda: not runs(supervisor_pid))
 
 
-def test_a_killed_guard_takes_the_server_along(folder: Path, runs: Runs, until: Until):
+def test_a_killed_supervisor_takes_the_server_along(folder: Path, runs: Runs, until: Until):
     with postgres_server.start(folder) as server:
-        os.kill(server.guard_pid, signal.SIGKILL)
+        os.kill(server.supervisor_pid, signal.SIGKILL)
         until(lambda: not runs(server.pid))
         postgres_server.start(folder).stop()
 

@@ -2,11 +2,11 @@
 
 from weft_dataplane.client_errors import (
     FrameTooLarge,
-    QuestionFailed,
     SessionBusy,
     SessionError,
     SessionLost,
     SessionRefused,
+    UnaryCallFailed,
 )
 from weft_dataplane.embeddings import packed, unpacked
 from weft_dataplane.engine import (
@@ -36,7 +36,6 @@ __all__ = [
     "HostLife",
     "Identity",
     "LoadFailed",
-    "QuestionFailed",
     "RequestRefused",
     "SessionBusy",
     "SessionClient",
@@ -45,6 +44,7 @@ __all__ = [
     "SessionRefused",
     "Sink",
     "Ticket",
+    "UnaryCallFailed",
     "make_hello",
     "make_server",
     "packed",

@@ -30,8 +30,8 @@ class FrameTooLarge(SessionError):
     """Something that travels in one frame exceeds it, or a prompt exceeds the largest value."""
 
 
-class QuestionFailed(SessionError):
-    """The engine could not answer a question, or not in time; `fault` tells what to do about it."""
+class UnaryCallFailed(SessionError):
+    """The engine could not answer a call, or not in time; `fault` tells what to do about it."""
 
     def __init__(self, message: str, fault: pb.Fault.ValueType = pb.FAULT_ENGINE) -> None:
         super().__init__(message)

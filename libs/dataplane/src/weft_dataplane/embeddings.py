@@ -13,7 +13,7 @@ from weft_dataplane.limits import MAX_FRAME_BYTES
 from weft_dataplane.values import ValueRefused, ValueStore
 
 MAX_INPUTS: Final = 64
-"""Inputs of one question; more are asked one question after another, so that none holds the engine for long."""
+"""Inputs of one call; more are sent one call after another, so that none holds the engine for long."""
 
 MAX_INLINE_BYTES: Final = 64 * 1024
 """Vectors up to this size come with the answer itself: a step's tokens share their frame."""
@@ -23,7 +23,7 @@ INPUT_OVERHEAD: Final = 16
 
 
 class Group(NamedTuple):
-    """Inputs that are asked about at once."""
+    """Inputs of one call."""
 
     inputs: Sequence[EmbedInput]
     frame: bool
@@ -48,11 +48,11 @@ def groups(inputs: Iterable[EmbedInput]) -> Iterator[Group]:
         yield Group(group, frame=True)
 
 
-def embed_message(question: int, inputs: Sequence[EmbedInput]) -> pb.Embed:
-    """The question about inputs that fit a frame."""
+def embed_message(number: int, inputs: Sequence[EmbedInput]) -> pb.Embed:
+    """The call with these inputs, which fit a frame."""
     if all(isinstance(each, str) for each in inputs):
-        return pb.Embed(question=question, texts=[each for each in inputs if isinstance(each, str)])
-    return pb.Embed(question=question, inputs=written(inputs))
+        return pb.Embed(question=number, texts=[each for each in inputs if isinstance(each, str)])
+    return pb.Embed(question=number, inputs=written(inputs))
 
 
 def written(inputs: Iterable[EmbedInput]) -> list[pb.EmbedInput]:
@@ -64,7 +64,7 @@ def written(inputs: Iterable[EmbedInput]) -> list[pb.EmbedInput]:
 
 
 def inputs_of(embed: pb.Embed, values: ValueStore) -> list[EmbedInput]:
-    """What a question asks about, wherever it lies. Raises RequestRefused."""
+    """A call's inputs, wherever they lie. Raises RequestRefused."""
     if embed.handle:
         try:
             sent: Iterable[pb.EmbedInput] = pb.EmbedInputs.FromString(values.take(embed.handle)).inputs

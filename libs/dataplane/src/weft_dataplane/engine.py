@@ -47,11 +47,13 @@ class Embeddings(NamedTuple):
 class RequestRefused(Exception):
     """A request that cannot run; the sentence is meant for the caller.
 
-    `fault` tells the gateway what to do with it: give up, go elsewhere, wait.
+    `fault` tells the gateway what to do with it: give up, go elsewhere, wait. `field` is the Submit's own, or
+    the sampling's, where one is at fault.
     """
 
-    def __init__(self, fault: pb.Fault.ValueType, sentence: str) -> None:
+    def __init__(self, fault: pb.Fault.ValueType, sentence: str, field: str = "") -> None:
         super().__init__(sentence)
+        self.field = field
         self.fault = fault
         self.sentence = sentence
 

@@ -12,15 +12,15 @@ from weft_dataplane.host_life import HostLife
 from weft_dataplane.limits import IDLE_FRAME_S
 from weft_dataplane.packing import pack, score_bytes
 from weft_dataplane.prompts import prompt_of
-from weft_dataplane.questions import answer_question
 from weft_dataplane.ticket import Ticket
+from weft_dataplane.unary_handler import handle_unary
 from weft_dataplane.values import ValueStore
 
 MAX_REQUESTS: Final = 4096
 """Live requests of one session; the next one is refused as busy."""
 
-MAX_QUESTIONS: Final = 64
-"""Unanswered questions of one session."""
+MAX_UNARY_CALLS: Final = 64
+"""Unanswered calls of one session."""
 
 MAX_BACKLOG_BYTES: Final = 8 * 1024 * 1024
 """What may wait for a gateway that does not read, before its session is given up."""
@@ -51,7 +51,7 @@ class EngineSession:
         self._tickets: dict[int, Ticket] = {}
         self._touched: list[Ticket] = []
         self._answers: list[pb.Answer] = []
-        self._questions: dict[int, asyncio.Task[None]] = {}
+        self._calls: dict[int, asyncio.Task[None]] = {}
         self._wake = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._last_frame = self._loop.time()
@@ -59,8 +59,8 @@ class EngineSession:
 
     @property
     def running(self) -> int:
-        """Requests that have not had their last output, and questions without an answer."""
-        return len(self._tickets) + len(self._questions)
+        """Requests that have not had their last output, and calls without an answer."""
+        return len(self._tickets) + len(self._calls)
 
     def touch(self, ticket: Ticket) -> None:
         """A ticket has something to send. All that is emitted in this turn of the loop leaves as one frame."""
@@ -110,7 +110,7 @@ class EngineSession:
                     if ticket is not None and ticket.ending is None:
                         self._engine.cancel(ticket)
                 case "count" | "embed" | "rerank" as kind:
-                    self._ask(kind, frame)
+                    self._call(kind, frame)
                 case other:
                     return pb.Refusal(
                         reason=pb.REFUSAL_REASON_MALFORMED,
@@ -123,14 +123,14 @@ class EngineSession:
         for ticket in [each for each in self._tickets.values() if each.ending is None]:
             ticket.fail(pb.FAULT_RETIRING, sentence)
             self._engine.cancel(ticket)
-        for question, task in list(self._questions.items()):
+        for number, task in list(self._calls.items()):
             task.cancel()
-            self._refuse(question, pb.FAULT_RETIRING, sentence)
+            self._refuse(number, pb.FAULT_RETIRING, sentence)
 
     def end(self) -> None:
         """The session is over: what still runs is cancelled at the engine."""
-        for question in self._questions.values():
-            question.cancel()
+        for task in self._calls.values():
+            task.cancel()
         tickets = [t for t in self._tickets.values() if t.ending is None]
         self._tickets.clear()
         for ticket in tickets:
@@ -157,42 +157,42 @@ class EngineSession:
                 raise RequestRefused(pb.FAULT_BUSY, f"this session already has {MAX_REQUESTS} requests")
             self._engine.submit(submit, prompt_of(submit, self._values), ticket)
         except RequestRefused as refused:
-            ticket.fail(refused.fault, refused.sentence)
+            ticket.fail(refused.fault, refused.sentence, refused.field)
         except Exception as error:
             log.exception("submit failed", extra={"request": submit.request, "gateway": self.gateway})
             ticket.fail(pb.FAULT_ENGINE, f"the engine could not take the request: {error}")
 
-    def _ask(self, kind: str, frame: pb.ClientFrame) -> None:
-        question = {"count": frame.count, "embed": frame.embed, "rerank": frame.rerank}[kind].question
-        if question in self._questions:
-            self._refuse(question, pb.FAULT_BAD_REQUEST, f"question {question} was asked twice in this session")
+    def _call(self, kind: str, frame: pb.ClientFrame) -> None:
+        number = {"count": frame.count, "embed": frame.embed, "rerank": frame.rerank}[kind].question
+        if number in self._calls:
+            self._refuse(number, pb.FAULT_BAD_REQUEST, f"question {number} was asked twice in this session")
             return
-        if len(self._questions) >= MAX_QUESTIONS:
-            self._refuse(question, pb.FAULT_BUSY, f"this session already has {MAX_QUESTIONS} questions")
+        if len(self._calls) >= MAX_UNARY_CALLS:
+            self._refuse(number, pb.FAULT_BUSY, f"this session already has {MAX_UNARY_CALLS} questions")
             return
         if kind != "count" and self._life.phase != pb.PHASE_READY:
             sentence = f"replica {self._life.identity.replica} is retiring: choose another one"
-            self._refuse(question, pb.FAULT_RETIRING, sentence)
+            self._refuse(number, pb.FAULT_RETIRING, sentence)
             return
-        task = asyncio.create_task(self._reply(question, frame), name=f"question-{question}")
-        self._questions[question] = task
-        task.add_done_callback(lambda _: self._questions.pop(question, None))
+        task = asyncio.create_task(self._reply(number, frame), name=f"call-{number}")
+        self._calls[number] = task
+        task.add_done_callback(lambda _: self._calls.pop(number, None))
 
-    def _withdraw(self, question: int) -> None:
+    def _withdraw(self, number: int) -> None:
         """Nobody waits for the answer any more."""
-        task = self._questions.get(question)
+        task = self._calls.get(number)
         if task is not None:
             task.cancel()
 
-    async def _reply(self, question: int, frame: pb.ClientFrame) -> None:
+    async def _reply(self, number: int, frame: pb.ClientFrame) -> None:
         try:
-            self._answer(await answer_question(frame, self._engine, self._values))
+            self._answer(await handle_unary(frame, self._engine, self._values))
         except Exception as error:
-            log.exception("question failed", extra={"question": question, "gateway": self.gateway})
-            self._refuse(question, pb.FAULT_ENGINE, f"the engine failed: {error}"[:1000])
+            log.exception("question failed", extra={"question": number, "gateway": self.gateway})
+            self._refuse(number, pb.FAULT_ENGINE, f"the engine failed: {error}"[:1000])
 
-    def _refuse(self, question: int, fault: pb.Fault.ValueType, sentence: str) -> None:
-        self._answer(pb.Answer(question=question, error=sentence, fault=fault))
+    def _refuse(self, number: int, fault: pb.Fault.ValueType, sentence: str) -> None:
+        self._answer(pb.Answer(question=number, error=sentence, fault=fault))
 
     def _answer(self, answer: pb.Answer) -> None:
         self._answers.append(answer)

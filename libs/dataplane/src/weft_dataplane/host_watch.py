@@ -9,7 +9,7 @@ from weft_contracts.gen import session_pb2 as pb
 from weft_contracts.gen import session_pb2_grpc as pb_grpc
 
 from weft_dataplane.client_errors import SessionLost
-from weft_dataplane.limits import SILENCE_S, Names, channel_options
+from weft_dataplane.limits import SILENCE_S, NameOptions, channel_options
 from weft_dataplane.tls import in_words
 
 
@@ -20,7 +20,7 @@ async def watch_host(
     retire: bool = False,
     silence_s: float = SILENCE_S,
     credentials: grpc.ChannelCredentials | None = None,
-    names: Names | None = None,
+    names: NameOptions | None = None,
 ) -> AsyncGenerator[pb.HostStatus, None]:
     """Statuses of the host at `target`: at once, at each change, once a second.
 

@@ -3,10 +3,13 @@
 from typing import Final
 
 OLDEST_VERSION: Final = 1
-NEWEST_VERSION: Final = 2
+NEWEST_VERSION: Final = 3
 
 SHAPING_VERSION: Final = 2
 """From here on an engine knows constraints, biases and scores; an older one would pass over them silently."""
+
+OR_JSON_VERSION: Final = 3
+"""From here on an engine knows a constraint's `or_json`."""
 
 MAX_FRAME_BYTES: Final = 256 * 1024
 MAX_CHUNK_BYTES: Final = 128 * 1024
@@ -21,8 +24,8 @@ SILENCE_S: Final = 5.0
 HANDSHAKE_S: Final = 5.0
 
 Options = list[tuple[str, int]]
-Names = list[tuple[str, str]]
-"""Further options, such as `tls.names_node`."""
+NameOptions = list[tuple[str, str]]
+"""Options that say whose certificate is demanded: `tls.names_node`."""
 
 
 def channel_options() -> Options:

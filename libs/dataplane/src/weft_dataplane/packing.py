@@ -16,7 +16,7 @@ OUTPUT_OVERHEAD = 64
 FRAME_OVERHEAD = 64
 """The same for a frame: tags, lengths, load."""
 
-Pending = tuple[int, Sequence[Segment], Ending | None]
+RequestOutputs = tuple[int, Sequence[Segment], Ending | None]
 """A request's number, what it has to say in order, and its end, if it came."""
 
 
@@ -55,7 +55,7 @@ class Packer:
             self._end(number, OUTPUT_OVERHEAD, ("", (), ()), ending)
 
     def answer(self, answer: pb.Answer) -> None:
-        """Add the answer to a question."""
+        """Add the answer to a unary call."""
         self._place(answer.ByteSize() + OUTPUT_OVERHEAD).answers.append(answer)
 
     def frames(self) -> list[pb.EngineFrame]:
@@ -79,6 +79,7 @@ class Packer:
             finish=ending.finish,
             fault=ending.fault,
             error=error,
+            field=ending.field,
         )
         usage = output.usage
         usage.prompt_tokens = ending.prompt_tokens
@@ -140,7 +141,7 @@ class Packer:
 
 
 def pack(
-    pending: Iterable[Pending],
+    pending: Iterable[RequestOutputs],
     answers: Iterable[pb.Answer],
     load: pb.Load,
     limit: int = MAX_FRAME_BYTES,

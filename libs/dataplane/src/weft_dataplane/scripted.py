@@ -1,4 +1,4 @@
-"""For tests of whoever stands on a session: an engine that does what a test tells it, on a real socket."""
+"""For tests of what uses a session: an engine that does what a test tells it, on a real socket."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -22,7 +22,7 @@ class ScriptedEngine:
 
     def __init__(self) -> None:
         self.tickets: dict[int, Ticket] = {}
-        """those that run, by order of arrival from 1"""
+        """requests that run, by order of arrival from 1"""
         self._arrived = 0
         self.prompts: list[pb.Prompt] = []
         self.cancelled: list[int] = []
@@ -30,7 +30,7 @@ class ScriptedEngine:
         self.steps = 0
         self.dimensions = 100_000
         self.embedding: list[list[EmbedInput]] = []
-        """questions that it embeds, or that were withdrawn while it did"""
+        """inputs of calls that it answers, or that were withdrawn while it did"""
         self.may_embed = asyncio.Event()
         self.may_embed.set()
         self._moved = asyncio.Event()

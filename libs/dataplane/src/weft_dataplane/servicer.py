@@ -32,7 +32,7 @@ class EngineServicer(pb_grpc.EngineServicer):
     """Serves one replica. Before an engine is attached and `life` is ready, sessions are refused by name."""
 
     def __init__(self, life: HostLife, values: ValueStore | None = None, admission: Admission | None = None) -> None:
-        """`admission`: who may call, by certificate; None: whoever reaches the port."""
+        """`admission`: which callers are let in, by certificate; None: all that reach the port."""
         self.life = life
         self._admission = admission
         self._values = values or ValueStore()
@@ -54,7 +54,7 @@ class EngineServicer(pb_grpc.EngineServicer):
             session.give_up(sentence)
 
     async def beat(self) -> None:
-        """Keeps idle sessions talking and gives up those that don't read. Runs until cancelled."""
+        """Send heartbeats on idle sessions, and give up sessions whose gateway doesn't read. Runs until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(BEAT_S)
@@ -68,7 +68,10 @@ class EngineServicer(pb_grpc.EngineServicer):
     async def Session(  # type: ignore[override]
         self, request_iterator: AsyncIterator[pb.ClientFrame], context: SessionContext
     ) -> None:
-        """One gateway's session, from its Hello until either end is gone. PERMISSION_DENIED for who is none."""
+        """One gateway's session, from its Hello until either end is gone.
+
+        PERMISSION_DENIED for a caller that is no gateway.
+        """
         await self._admit(context)
         frames = aiter(request_iterator)
         hello = await self._hello(frames)
@@ -140,7 +143,7 @@ class EngineServicer(pb_grpc.EngineServicer):
     async def Watch(  # type: ignore[override]
         self, request: pb.WatchRequest, context: grpc.aio.ServicerContext[pb.WatchRequest, pb.HostStatus]
     ) -> AsyncIterator[pb.HostStatus]:
-        """The agent's view: at once, at each change, and once a second. FAILED_PRECONDITION for another's."""
+        """The agent's view: at once, at each change, and once a second. FAILED_PRECONDITION for another incarnation."""
         if self._admission is not None and (fault := self._admission.watch(context)) is not None:
             await self._turn_away(fault, context)
         life = self.life

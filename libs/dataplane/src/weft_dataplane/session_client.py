@@ -11,25 +11,21 @@ from weft_contracts.gen import session_pb2 as pb
 from weft_contracts.gen import session_pb2_grpc as pb_grpc
 
 from weft_dataplane.client_errors import (
-    FrameTooLarge,
-    SessionBusy,
-    SessionError,
     SessionLost,
     SessionRefused,
     sentence_of,
 )
 from weft_dataplane.limits import (
     MAX_FRAME_BYTES,
-    MAX_VALUE_BYTES,
     NEWEST_VERSION,
     OLDEST_VERSION,
     SILENCE_S,
-    Names,
+    NameOptions,
     channel_options,
 )
 from weft_dataplane.outbox import Outbox
-from weft_dataplane.question_desk import QuestionDesk
-from weft_dataplane.value_client import prompt_bytes, put_value
+from weft_dataplane.prompt_uploads import PromptUploads, failed_output
+from weft_dataplane.unary_calls import UnaryCalls
 
 Sink = Callable[[pb.Output], None]
 """Takes a request's outputs, called synchronously by the frame reader: it must be quick and must not block.
@@ -39,8 +35,6 @@ request and no other. It is never called from within `submit` or `cancel`.
 """
 
 CLOSE_S: Final = 2.0
-MAX_UPLOADS: Final = 16
-UPLOAD_S: Final = 60.0
 
 log = logging.getLogger("weft.dataplane")
 
@@ -62,8 +56,8 @@ def make_hello(replica: str, incarnation: str, revision_digest: str, gateway: st
 class SessionClient:
     """One open session with one replica. Make it with `open`; use it from the event loop's thread only.
 
-    `questions` asks what is not a token stream: `count`, `embed`, `rerank`. `closed` is done, with a sentence,
-    when the session is over for whatever reason; by then every sink has had its last output.
+    `unary` makes calls that have one answer and no token stream: `count`, `embed`, `rerank`. `closed` is done, with a
+    sentence, when the session is over for whatever reason; by then every sink has had its last output.
     """
 
     def __init__(
@@ -78,12 +72,13 @@ class SessionClient:
         self._stub = pb_grpc.EngineStub(channel)
         self._load = welcome.load
         self._outbox = Outbox()
-        self.questions = QuestionDesk(self._stub, self._outbox)
+        self.unary = UnaryCalls(self._stub, self._outbox)
         self._sinks: dict[int, Sink] = {}
-        self._uploads: dict[int, asyncio.Task[None]] = {}
+        self._uploads = PromptUploads(self._stub, self._outbox, target, self._deliver)
         self._last_request = 0
         self._heard = self._loop.time()
         self._silence_s = silence_s
+        self._listened = self._loop.time()
         self._watchdog = self._loop.call_later(silence_s / 4, self._listen_for_silence)
         self._tasks = [
             asyncio.create_task(self._read(), name=f"session-reader-{target}"),
@@ -97,7 +92,7 @@ class SessionClient:
         hello: pb.Hello,
         *,
         credentials: grpc.ChannelCredentials | None = None,
-        names: Names | None = None,
+        names: NameOptions | None = None,
         timeout: float = 5.0,
         silence_s: float = SILENCE_S,
     ) -> Self:
@@ -159,7 +154,7 @@ class SessionClient:
         submit.request = number
         size = submit.ByteSize()
         if size > MAX_FRAME_BYTES - 16:
-            self._upload(submit, size)
+            self._uploads.begin(submit, size)
         else:
             self._outbox.put(pb.ClientFrame(submit=submit))
         self._last_request = number
@@ -173,10 +168,7 @@ class SessionClient:
         """
         if request not in self._sinks:
             return
-        upload = self._uploads.pop(request, None)
-        if upload is not None:
-            upload.cancel()
-        if upload is not None or self._outbox.withdraw(request):
+        if self._uploads.cancel(request) or self._outbox.withdraw(request):
             cancelled = pb.Output(request=request, finish=pb.FINISH_CANCELLED)
             self._loop.call_soon(self._deliver, cancelled)
         else:
@@ -185,7 +177,7 @@ class SessionClient:
     async def close(self, why: str = "closed by the gateway") -> None:
         """End the session. Sinks that still wait get their last output, with an error. Bounded: 2 seconds."""
         self._lose(why)
-        tasks = [*self._tasks, *self._uploads.values()]
+        tasks = [*self._tasks, *self._uploads.tasks]
         if tasks:
             await asyncio.wait(tasks, timeout=CLOSE_S)
         await self._channel.close()
@@ -218,7 +210,7 @@ class SessionClient:
                     for output in step.outputs:
                         deliver(output)
                     if step.answers:
-                        self.questions.take(step.answers)
+                        self.unary.take(step.answers)
                     self._load = step.load
                 elif frame.HasField("refusal"):
                     why = frame.refusal.message
@@ -242,7 +234,13 @@ class SessionClient:
             log.debug("frame writer ended", extra={"target": self.target, "why": sentence_of(error)})
 
     def _listen_for_silence(self) -> None:
-        silent = self._loop.time() - self._heard
+        """Four times in the silence that is borne. Where this loop itself stood still, that time is not the
+        replica's: its frames lie unread."""
+        now = self._loop.time()
+        passed, self._listened = now - self._listened, now
+        if passed > 1.5 * self._silence_s / 4:
+            self._heard = min(now, self._heard + passed)
+        silent = now - self._heard
         if silent >= self._silence_s:
             self._lose(f"the replica was silent for {silent:.1f} s")
         else:
@@ -254,42 +252,10 @@ class SessionClient:
             return
         self._watchdog.cancel()
         self._call.cancel()
-        for task in (*self._tasks, *self._uploads.values()):
+        for task in (*self._tasks, *self._uploads.tasks):
             if task is not asyncio.current_task():
                 task.cancel()
         self.closed.set_result(why)
         for request in list(self._sinks):
             self._deliver(failed_output(request, pb.FAULT_ENGINE, f"session lost: {why}"))
-        self.questions.fail(f"session lost: {why}")
-
-    def _upload(self, submit: pb.Submit, size: int) -> None:
-        if size > MAX_VALUE_BYTES:
-            raise FrameTooLarge(f"a request of {size} bytes exceeds the bound of {MAX_VALUE_BYTES} bytes")
-        if len(self._uploads) >= MAX_UPLOADS:
-            raise SessionBusy(f"{MAX_UPLOADS} large prompts are already on their way to this replica")
-        request = submit.request
-        task = asyncio.create_task(self._put_and_submit(submit), name=f"upload-{request}")
-        self._uploads[request] = task
-
-    async def _put_and_submit(self, submit: pb.Submit) -> None:
-        request = submit.request
-        try:
-            handle = await put_value(self._stub, prompt_bytes(submit), UPLOAD_S)
-            small = pb.Submit()
-            small.CopyFrom(submit)
-            small.handle = handle
-            self._outbox.put(pb.ClientFrame(submit=small))
-        except FrameTooLarge as error:
-            self._deliver(failed_output(request, pb.FAULT_BAD_REQUEST, str(error)))
-        except SessionError as error:
-            self._deliver(failed_output(request, pb.FAULT_BUSY, str(error)))
-        except Exception as error:
-            log.exception("upload failed", extra={"request": request, "target": self.target})
-            self._deliver(failed_output(request, pb.FAULT_ENGINE, f"the prompt could not be sent: {error}"))
-        finally:
-            self._uploads.pop(request, None)
-
-
-def failed_output(request: int, fault: pb.Fault.ValueType, error: str) -> pb.Output:
-    """The last output of a request that failed."""
-    return pb.Output(request=request, finish=pb.FINISH_ERROR, fault=fault, error=error)
+        self.unary.fail(f"session lost: {why}")

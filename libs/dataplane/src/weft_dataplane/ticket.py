@@ -15,6 +15,8 @@ class Ending(NamedTuple):
     cached_tokens: int = 0
     fault: pb.Fault.ValueType = pb.FAULT_UNSPECIFIED
     error: str = ""
+    field: str = ""
+    """The Submit's field that is at fault, with FAULT_BAD_REQUEST."""
 
 
 Scores = Sequence[pb.TokenScore]
@@ -46,7 +48,7 @@ class Ticket:
         self.ending: Ending | None = None
         self.touched = False
         self.on_end: Callable[[Ending], None] | None = None
-        """Called once, with the ending; for who records it."""
+        """Called once, with the ending, for what records it."""
 
     def emit(self, text: str, token_ids: Sequence[int], scores: Scores = ()) -> None:
         """Hand over text and the ids that make it. Call it on the loop's thread."""
@@ -68,6 +70,6 @@ class Ticket:
             self.touched = True
             self._outlet.touch(self)
 
-    def fail(self, fault: pb.Fault.ValueType, sentence: str) -> None:
+    def fail(self, fault: pb.Fault.ValueType, sentence: str, field: str = "") -> None:
         """End the request with FINISH_ERROR and one sentence."""
-        self.finish(Ending(pb.FINISH_ERROR, fault=fault, error=sentence))
+        self.finish(Ending(pb.FINISH_ERROR, fault=fault, error=sentence, field=field))

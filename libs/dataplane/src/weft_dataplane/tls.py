@@ -12,7 +12,8 @@ import grpc
 from weft_contracts import certificates
 from weft_contracts.ids import NodeId
 
-Options = list[tuple[str, str]]
+from weft_dataplane.limits import NameOptions
+
 _UNTOLD: Final = "a certificate that names nobody"
 
 
@@ -57,7 +58,7 @@ class Certificates:
         return grpc.ssl_server_certificate_configuration([(key, chain)], root_certificates=authority)
 
 
-def names_node(node: NodeId) -> Options:
+def names_node(node: NodeId) -> NameOptions:
     """Channel options that demand a certificate of a node, wherever it is reached."""
     return [("grpc.ssl_target_name_override", certificates.server_name(certificates.node_role(node)))]
 

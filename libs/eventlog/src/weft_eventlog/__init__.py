@@ -1,16 +1,18 @@
 """The event log: append, replay and projection on JetStream."""
 
 from weft_eventlog.errors import Conflict, ForeignDuplicate, LogFull, LogUnavailable
+from weft_eventlog.leases import Leases
 from weft_eventlog.log import EventLog, new_event_id
 from weft_eventlog.projection import Projection
 from weft_eventlog.snapshots import Snapshots
-from weft_eventlog.topology import apply_durable, apply_stream, apply_topology, drop_durable
+from weft_eventlog.topology import apply_durable, apply_stream, apply_topology, drop_durable, follow_disk
 from weft_eventlog.worker_log import WorkerLog
 
 __all__ = [
     "Conflict",
     "EventLog",
     "ForeignDuplicate",
+    "Leases",
     "LogFull",
     "LogUnavailable",
     "Projection",
@@ -20,5 +22,6 @@ __all__ = [
     "apply_stream",
     "apply_topology",
     "drop_durable",
+    "follow_disk",
     "new_event_id",
 ]

@@ -54,7 +54,7 @@ def of_message(message: Msg) -> Delivered:
 
 
 def recorded(message: Delivered) -> Recorded | None:
-    """A message as a commit; None for a subject that is none of the log's."""
+    """A message as a commit; None for a subject that the log doesn't have."""
     found = _ORDINARY.fullmatch(message.headers)
     try:
         if found is None:

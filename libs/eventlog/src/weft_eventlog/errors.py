@@ -4,8 +4,11 @@ import contextlib
 from collections.abc import Generator
 
 from nats.errors import Error as NatsError
+from nats.js.errors import APIError
 from nats.js.errors import Error as JetStreamError
 from weft_contracts.commit import Guard
+
+from weft_eventlog.guards import FULL
 
 
 class Conflict(Exception):
@@ -37,4 +40,16 @@ def unavailable(what: str) -> Generator[None]:
     try:
         yield
     except (NatsError, JetStreamError) as error:
-        raise LogUnavailable(f"{what}: {error!r}") from error
+        raise LogUnavailable(f"{what}: {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+    """The server's own words, and what to do where it has no room."""
+    if not isinstance(error, APIError) or not error.description:
+        return repr(error)
+    if error.err_code in FULL:
+        return (
+            f"the NATS server says {error.description!r}: free some of its disk, or raise `max_file_store` in the"
+            " `jetstream` part of its configuration"
+        )
+    return f"the NATS server says {error.description!r} (code {error.err_code})"

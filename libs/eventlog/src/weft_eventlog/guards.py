@@ -13,9 +13,9 @@ BATCH_COMMIT = "Nats-Batch-Commit"
 WRONG_LAST_SEQUENCE = frozenset({10071, 10164})
 """Lost against a settled write; against one in flight (three servers)."""
 DUPLICATE_IN_BATCH = 10201
-BATCH_BUSY = frozenset({10176, 10210})
-"""A batch of which not every message was taken, as too many were open or it came too slowly; too many are open.
-Nothing of it landed: it may be sent again."""
+BUSY = frozenset({10167, 10176, 10210})
+"""Too much waits to be stored; a batch of which not every message was taken, as too many were open or it came too
+slowly; too many are open. Nothing landed: it may be sent again."""
 FULL = frozenset({10023, 10047, 10077})
 """No resources, no storage, the stream's own limit."""
 

@@ -27,10 +27,10 @@ from weft_contracts.topology import EVENTS
 
 from weft_eventlog import guards as g
 from weft_eventlog.errors import Conflict, ForeignDuplicate, LogFull, LogUnavailable
-from weft_eventlog.inbox import Inbox, shorten
-from weft_eventlog.legible import make_legible
-from weft_eventlog.quick_headers import quicken
-from weft_eventlog.tail import consumer_config, next_sequence, read_between
+from weft_eventlog.message_buffer import MessageBuffer, bypass_client_queue
+from weft_eventlog.message_sanitizer import sanitize_messages
+from weft_eventlog.ordered_consumer import consumer_config, next_sequence, read_between
+from weft_eventlog.quick_headers import use_quick_headers
 
 _ONE_TRY = 5.0
 """Seconds that one try waits for the server's answer."""
@@ -79,8 +79,8 @@ class EventLog:
 
     def __init__(self, client: Client, actor: str, find: Find | None = None, trace: Trace | None = None) -> None:
         """`find` looks a commit up for those who may not read the stream; see `Find`. `trace`: none are recorded."""
-        quicken(client)
-        make_legible(client)
+        use_quick_headers(client)
+        sanitize_messages(client)
         self._client = client
         self._find = find or self._find_at_leader
         self._js = client.jetstream(timeout=_ONE_TRY)
@@ -153,18 +153,20 @@ class EventLog:
         """
         return read_between(self._js, filters or EVENTS.subjects, after=after, upto=upto)
 
-    def inbox(self, size: int) -> Inbox:
+    def buffer(self, size: int) -> MessageBuffer:
         """Where messages wait for a projection; the server is held back above `size`."""
-        return Inbox(self._client, size)
+        return MessageBuffer(self._client, size)
 
-    async def subscribe(self, inbox: Inbox, filters: Sequence[str], after: int) -> JetStreamContext.PushSubscription:
+    async def subscribe(
+        self, buffer: MessageBuffer, filters: Sequence[str], after: int
+    ) -> JetStreamContext.PushSubscription:
         """An ordered push subscription from behind a sequence, for a projection."""
-        shorten(self._client)
+        bypass_client_queue(self._client)
         return await self._js.subscribe(
             "",
             stream=EVENTS.name,
             ordered_consumer=True,
-            cb=inbox.put,
+            cb=buffer.put,
             idle_heartbeat=1.0,
             config=consumer_config(filters, after),
         )
@@ -215,7 +217,7 @@ class EventLog:
         code = error.err_code
         if code in g.FULL:
             raise LogFull(f"the log refuses new facts: {error.description}") from error
-        if code in g.BATCH_BUSY:
+        if code in g.BUSY:
             raise _Busy(error.description) from error
         if code not in g.WRONG_LAST_SEQUENCE and code != g.DUPLICATE_IN_BATCH:
             raise error

@@ -23,7 +23,7 @@ from weft_contracts.ids import EventId
 from weft_contracts.subjects import Aggregate
 from weft_contracts.topology import EVENTS
 
-from weft_eventlog import tail
+from weft_eventlog import ordered_consumer
 from weft_eventlog.cancelling import end_if_cancelled
 from weft_eventlog.delivered import Delivered, recorded
 from weft_eventlog.errors import LogUnavailable
@@ -174,14 +174,14 @@ class Projection:
         self.halted = why
 
     async def _follow(self) -> None:
-        inbox = self._log.inbox(tail.QUEUE)
-        subscription = await self._log.subscribe(inbox, self._filters, self.position)
+        buffer = self._log.buffer(ordered_consumer.QUEUE)
+        subscription = await self._log.subscribe(buffer, self._filters, self.position)
         self._consumer_sequence = 0
         try:
             while True:
                 end_if_cancelled()
                 try:
-                    messages = await inbox.take(BATCH, _LOOK_AFTER)
+                    messages = await buffer.take(BATCH, _LOOK_AFTER)
                 except TimeoutError:
                     await self._verify()
                     if await self._log.anything_after(self.position, self._filters):
@@ -243,7 +243,7 @@ class Projection:
         return replace(commit, facts=tuple(kept))
 
     def _suspect(self, aggregate: Aggregate, sequence: int, why: str) -> None:
-        """Set an aggregate aside. Of a worker's, which may be as many as it likes, the last are remembered."""
+        """Set an aggregate aside. A worker may make any number of aggregates: the last of them are remembered."""
         known = aggregate in self._suspects
         if aggregate.kind in WORKERS_KINDS:
             self._suspects[aggregate] = {sequence: why}

@@ -47,7 +47,7 @@ def parse(raw: bytes) -> dict[str, str]:
     return found
 
 
-def quicken(client: Client) -> None:
+def use_quick_headers(client: Client) -> None:
     """Let this client read headers the quick way."""
     seam: Any = client
     seam._parse_header_lines = parse

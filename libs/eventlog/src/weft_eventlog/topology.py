@@ -1,6 +1,10 @@
-"""Makes the server hold the topology that contracts declare: creates what is missing, updates what differs."""
+"""Makes the server hold the topology that contracts declare: creates what is missing, updates what differs.
+
+What is as declared is left alone: the server counts what a stream reserves once more when it is asked for again.
+"""
 
 import contextlib
+from dataclasses import fields
 
 from nats.aio.client import Client
 from nats.js.api import (
@@ -13,12 +17,18 @@ from nats.js.api import (
 )
 from nats.js.client import JetStreamContext
 from nats.js.errors import APIError, BadRequestError, NotFoundError
+from weft_contracts import disk
 from weft_contracts import topology as t
 
 from weft_eventlog.errors import unavailable
 
 _STORAGE = {"file": StorageType.FILE, "memory": StorageType.MEMORY}
 _NAME_IN_USE = 10058
+_ANSWER_S = 10.0
+_TRIES = 4
+"""A cluster that elects a leader just then never answers what it was asked meanwhile."""
+_SHARES = 4
+"""What streams beside the log get of the room: a part of so many each."""
 
 
 def stream_config(stream: t.Stream, servers: int) -> StreamConfig:
@@ -43,16 +53,53 @@ def stream_config(stream: t.Stream, servers: int) -> StreamConfig:
 
 
 async def apply_topology(client: Client, servers: int = 1) -> None:
-    """Declare every stream, bucket and store. May run as often as one likes, from anywhere. Raises LogUnavailable."""
-    js = client.jetstream(timeout=10)
-    copies = 3 if servers >= 3 else 1
+    """Declare every stream, bucket and store. May run as often as one likes, from anywhere. Raises LogUnavailable.
+
+    The limits of bytes of those that are there stay as they are: they are the disk's, see `follow_disk`, or an
+    operator's. Where the server answers nothing it begins anew, a few times.
+    """
+    js = client.jetstream(timeout=_ANSWER_S)
     with unavailable("the topology can't be applied"):
-        for stream in t.STREAMS:
-            await _apply_stream(js, stream_config(stream, servers))
-        for bucket in t.KEY_VALUES:
-            await _tolerate_existing_kv(js, bucket, copies)
-        for bucket in t.OBJECT_STORES:
-            await _tolerate_existing_store(js, bucket, copies)
+        for further in reversed(range(_TRIES)):
+            try:
+                await _apply_all(js, servers)
+                break
+            except TimeoutError:
+                if not further:
+                    raise
+
+
+async def _apply_all(js: JetStreamContext, servers: int) -> None:
+    copies = 3 if servers >= 3 else 1
+    for stream in t.STREAMS:
+        await _apply_stream(js, stream_config(stream, servers))
+    for bucket in t.KEY_VALUES:
+        await _tolerate_existing_kv(js, bucket, copies)
+    for bucket in t.OBJECT_STORES:
+        await _tolerate_existing_store(js, bucket, copies)
+
+
+async def follow_disk(client: Client, free: int) -> None:
+    """Set each file stream's limit by what is free on the disk of the (one) server, in bytes.
+
+    Streams that drop what is old at their limit keep none: nothing accepted is lost. Raises LogUnavailable.
+    """
+    js = client.jetstream(timeout=10)
+    left = disk.room(free)
+    declared = {each.name: each.max_bytes for each in t.STREAMS}
+    declared |= {f"KV_{each.name}": each.max_bytes for each in t.KEY_VALUES}
+    declared |= {f"OBJ_{each.name}": each.max_bytes for each in t.OBJECT_STORES}
+    with unavailable("the streams' limits can't be set"):
+        for name, most in declared.items():
+            info = await js.stream_info(name)
+            if info.config.storage != StorageType.FILE or info.config.discard != DiscardPolicy.NEW:
+                continue
+            # The log itself comes first: others leave it most of what there is.
+            own = left if name == t.EVENTS.name else left // _SHARES
+            limit = disk.limit(most, info.state.bytes, own)
+            if limit != info.config.max_bytes:
+                info.config.max_bytes = limit
+                await js.update_stream(info.config)
 
 
 async def apply_stream(client: Client, stream: t.Stream, servers: int = 1) -> None:
@@ -81,11 +128,25 @@ async def drop_durable(client: Client, durable: t.Durable) -> None:
 
 async def _apply_stream(js: JetStreamContext, config: StreamConfig) -> None:
     try:
-        await js.add_stream(config)
-    except BadRequestError as error:
-        if error.err_code != _NAME_IN_USE:
-            raise
+        have = (await js.stream_info(str(config.name))).config
+    except NotFoundError:
+        try:
+            await js.add_stream(config)
+            return
+        except BadRequestError as error:
+            if error.err_code != _NAME_IN_USE:  # else somebody else was first
+                raise
+        have = (await js.stream_info(str(config.name))).config
+    if config.storage is StorageType.FILE:
+        config.max_bytes = have.max_bytes
+    if any(getattr(have, name) != value for name, value in _said(config)):
         await js.update_stream(config)
+
+
+def _said(config: StreamConfig) -> list[tuple[str, object]]:
+    """What a configuration says; the server chooses the rest."""
+    values = [(each.name, getattr(config, each.name)) for each in fields(config)]
+    return [(name, value) for name, value in values if value is not None]
 
 
 async def _tolerate_existing_kv(js: JetStreamContext, bucket: t.Bucket, copies: int) -> None:

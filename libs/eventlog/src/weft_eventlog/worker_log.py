@@ -20,7 +20,7 @@ from weft_contracts.ids import EventId, NodeId
 from weft_contracts.permissions import WORKER_PAYLOAD_BYTES
 from weft_contracts.topology import EVENTS, worker_durable
 
-from weft_eventlog import tail
+from weft_eventlog import ordered_consumer
 from weft_eventlog.cancelling import end_if_cancelled
 from weft_eventlog.errors import LogUnavailable
 from weft_eventlog.log import EventLog, Trace
@@ -148,12 +148,12 @@ class WorkerLog:
         return False
 
     async def _take(self, message: Msg, fold: Fold) -> bool:
-        sequence = tail.stream_sequence(message)
-        place = tail.consumer_sequence(message)
+        sequence = ordered_consumer.stream_sequence(message)
+        place = ordered_consumer.consumer_sequence(message)
         if self._expected and place != self._expected:
             return False
         self._expected = place + 1
-        commit = tail.recorded(message)
+        commit = ordered_consumer.recorded(message)
         if sequence > self.position and commit is not None:
             self._own[commit.event_id] = sequence
             if len(self._own) > _REMEMBERED:
@@ -163,6 +163,6 @@ class WorkerLog:
                 await outcome
         self.position = max(self.position, sequence)
         await self._client.publish(message.reply, b"+ACK")
-        if tail.pending(message) == 0:
+        if ordered_consumer.pending(message) == 0:
             self.caught_up.set()
         return True

@@ -77,7 +77,7 @@ class Decider:
                 _log.warning("the log is away", error=str(error))
                 return False
             except LogFull as error:
-                self._health.set("log", str(error))
+                self._health.set("log", str(error), own=False)
                 _log.error("the log is full", error=str(error))
                 await asyncio.sleep(TICK)
                 return False
@@ -85,7 +85,7 @@ class Decider:
                 # The others must not wait for it: a rule that decides this is a defect, and people must hear of it.
                 if self._health.problems.get("decision") != str(error):
                     _log.error("a decision is too large", error=str(error), why=decision.why)
-                self._health.set("decision", str(error))
+                self._health.set("decision", str(error), own=False)
                 continue
             self._health.set("log", None)
         if not last:
@@ -113,7 +113,7 @@ class Decider:
     def _report(self) -> None:
         """Say through health what keeps this service from deciding."""
         self._health.set("projection", self._projection.halted)
-        self._health.set("suspect", told(self._projection.suspects))
+        self._health.set("suspect", told(self._projection.suspects), own=False)
 
 
 def told(suspects: Mapping[Aggregate, str]) -> str | None:

@@ -1,4 +1,4 @@
-"""uvicorn behind TLS, with a door that looks at the first byte: who speaks plain HTTP is told so.
+"""uvicorn behind TLS, which looks at a connection's first byte first: who speaks plain HTTP is told so.
 
 uvicorn's own TLS drops such a client without a word on either side, keeps its first certificate for ever, and tells
 nothing of a client's certificate.
@@ -43,7 +43,7 @@ class SecureServer(QuietServer):
         self._shaking: set[asyncio.Task[None]] = set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """As uvicorn's; raises ValueError without sockets."""
+        """As uvicorn's own method; raises ValueError without sockets."""
         if not sockets:
             raise ValueError("a server behind TLS is given its listening sockets")
         await super().startup(sockets=[])
@@ -53,7 +53,7 @@ class SecureServer(QuietServer):
             self._accepting.append(asyncio.create_task(self._accept(listener), name="tls door"))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """As uvicorn's."""
+        """As uvicorn's own method."""
         for task in (*self._accepting, *self._shaking):
             task.cancel()
         await asyncio.gather(*self._accepting, *self._shaking, return_exceptions=True)

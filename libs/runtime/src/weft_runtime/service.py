@@ -6,7 +6,7 @@ Root tasks have names; the first to end ends the service, and a quiet end is wor
 import asyncio
 import secrets
 import signal
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from faststream.nats import NatsBroker
@@ -15,19 +15,20 @@ from nats.errors import Error as NatsError
 from starlette.routing import BaseRoute
 from weft_contracts import permissions
 from weft_contracts.catalogue import Writer
-from weft_eventlog import EventLog, Projection, Snapshots
+from weft_eventlog import EventLog, Leases, Projection, Snapshots
+from weft_eventlog.one_socket import connected
 from weft_eventlog.projection import Fold
 from weft_eventlog.snapshots.store import SnapshotStore
 
 from weft_runtime import logs, traces, web
-from weft_runtime.connection import hear, lasting, read_credentials, signed
+from weft_runtime.connection import Options, lasting, read_credentials, signed
 from weft_runtime.decider import Decide, Decider
 from weft_runtime.health import Health
 from weft_runtime.leadership import Leadership
 from weft_runtime.lifeline import lifeline_closed
 from weft_runtime.logs import get_logger
-from weft_runtime.secured import broker_security
 from weft_runtime.settings import BAD_SETTINGS, BadSetting, ServiceSettings
+from weft_runtime.tls_settings import nats_tls
 
 _log: Any = get_logger("weft.service")
 _CANCEL_AGAIN = 3.0
@@ -83,13 +84,13 @@ class Runtime:
         subscribers: list[Any] = list(self.broker.subscribers)  # NATS' own, which have a subject
         return (*dict.fromkeys([*filters, *self._heard, *(str(each.subject.template) for each in subscribers)]),)
 
-    async def hear(self, filter: str, heard: Callable[[str], None]) -> None:
-        """Call `heard` with the subject of each message, whatever it holds; see `connection.hear`."""
-        await hear(self.client, filter, heard)
+    def leases(self, filter: str) -> Leases:
+        """A reader of the leases below a filter."""
         self._heard.append(filter)
+        return Leases(self.client, filter)
 
     def event_log(self, actor: str) -> EventLog:
-        """The log on this service's connection, for who appends under another name than the service's."""
+        """The log on this service's connection, for those who append under another name than that of the service."""
         return EventLog(self.client, actor=actor, trace=traces.appending if traces.on() else None)
 
     def spawn(self, name: str, work: Coroutine[Any, Any, Any]) -> None:
@@ -106,17 +107,15 @@ class Runtime:
         fold: Fold,
         memory: object,
         *,
-        code: Iterable[str],
-        taken_up: Callable[[], None] = lambda: None,
+        on_restored: Callable[[], None] = lambda: None,
     ) -> Projection:
         """A fold of the whole log that starts from snapshots of its memory; see `weft_eventlog.Snapshots`."""
         snapshots = Snapshots(
             SnapshotStore(self.client, self.name, name),
             memory,
-            code=code,
             instance=self.instance,
             every=self.settings.snapshot_every,
-            taken_up=taken_up,
+            on_restored=on_restored,
         )
         return Projection(self.log, name=name, fold=fold, snapshots=snapshots)
 
@@ -217,6 +216,23 @@ async def _until_closed(closed: asyncio.Event, client: Client) -> None:
     _log.error("the connection is closed for good", error=repr(client.last_error))
 
 
+class _Broker(NatsBroker):
+    """Connects as all of the mesh does.
+
+    FastStream's own connection ends its task when it is refused, also the one that reconnects: unseen, and for good.
+    """
+
+    def __init__(self, servers: list[str], options: Options) -> None:
+        super().__init__(servers, graceful_timeout=2.0, logger=None)
+        self._servers = servers
+        self._options = options
+
+    async def _connect(self) -> Client:
+        client = await connected(self._servers, **self._options)
+        self.config.connect(client)
+        return client
+
+
 def make_broker(
     name: Writer,
     settings: ServiceSettings,
@@ -227,18 +243,11 @@ def make_broker(
 
     Raises BadSetting.
     """
-    options = lasting(lambda: broker._connection, health, on_closed)  # pyright: ignore
+    options = lasting(lambda: broker._connection, health, on_closed) | nats_tls(settings)  # pyright: ignore
+    options |= {"name": name, "inbox_prefix": permissions.service(name).inbox.encode()}
     if settings.nats_credentials is not None:
         options |= signed(*read_credentials(settings.nats_credentials))
-    broker = NatsBroker(
-        settings.nats_url.split(","),
-        security=broker_security(settings),
-        name=name,
-        inbox_prefix=permissions.service(name).inbox,
-        graceful_timeout=2.0,
-        logger=None,
-        **options,
-    )
+    broker = _Broker(settings.nats_url.split(","), options)
     return broker
 
 

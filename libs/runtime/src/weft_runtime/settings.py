@@ -30,6 +30,8 @@ class ServiceSettings(BaseSettings):
     """One server or several, separated by commas."""
     nats_credentials: Path | None = None
     """Credentials file (token and seed); none: a server without accounts."""
+    nats_store: Path | None = None
+    """A folder on the disk to which the log's server writes, where that is this machine's: its room is looked at."""
     tls_folder: Path | None = None
     """Folder with `authority.pem`, `certificate.pem` and `key.pem`: the service speaks TLS. None: plain."""
     http_host: str = "127.0.0.1"

@@ -36,13 +36,13 @@ class TlsFolder:
 
     def server(self) -> ssl.SSLContext:
         """For a server that asks its clients for a certificate, and takes those that have none: what such a client
-        may do is the server's to say. Raises OSError."""
+        may do, the server says. Raises OSError."""
         return self._current("server", self._server)
 
     def people(self, certificate: Path | None, key: Path | None) -> ssl.SSLContext:
         """For the gateway: asks nobody for a certificate, and shows people one of their own choice.
 
-        Whoever names a server of the mesh (SNI) sees the mesh's. Raises OSError.
+        Whoever names a server of the mesh (SNI) sees the mesh's certificate. Raises OSError.
         """
         own = self._current("people", self._plain_server)
         if certificate is None:

@@ -25,11 +25,11 @@ _NEWEST = Gauge("weft_snapshot_newest_position", "Log position of the last snaps
 
 
 class CannotListen(Exception):
-    """The address is taken, or none of this machine's. uvicorn has logged why."""
+    """The address is taken, or this machine doesn't have it. uvicorn has logged why."""
 
 
 class QuietServer(uvicorn.Server):
-    """uvicorn without its own signal handling and exit: the service's life is the runtime's."""
+    """uvicorn without its own signal handling and exit: the runtime starts and ends the service."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -47,13 +47,14 @@ class QuietServer(uvicorn.Server):
 
 
 def health_routes(health: Health) -> list[BaseRoute]:
-    """`/healthz`: 200 or 503 with each part's problem; `/readyz`: 200 or 503 with what is missing; `/metrics`."""
+    """`/healthz`: 503 where this process itself is not well, else 200; each part's problem either way, also what is
+    wrong in the mesh, which no new start would mend. `/readyz`: 200 or 503 with what is missing; `/metrics`."""
 
     async def healthz(_: Request) -> Response:
-        problems = health.problems
+        problems, sound = health.problems, health.sound
         return JSONResponse(
-            {"status": "unhealthy" if problems else "ok", "problems": problems},
-            status_code=503 if problems else 200,
+            {"status": ("degraded" if problems else "ok") if sound else "unhealthy", "problems": problems},
+            status_code=200 if sound else 503,
         )
 
     async def readyz(_: Request) -> Response:

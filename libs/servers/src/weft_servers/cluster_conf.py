@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft_contracts.certificates import AUTHORITY, CERTIFICATE, KEY
+from weft_identity.operator_mode import OperatorMode
 
-from weft_servers.nats_conf import DEFAULT_MAX_PAYLOAD_BYTES, OperatorMode
+from weft_servers.nats_conf import DEFAULT_MAX_PAYLOAD_BYTES, HANDSHAKE_WAIT, MAX_BUFFERED_MESSAGES
 from weft_servers.port import bracketed
 
 _FORM = re.compile(
@@ -67,6 +68,7 @@ def render(member: Member, members: Sequence[Member], operator: OperatorMode, ro
             "store_dir": "jetstream",
             # Acknowledged means on the disk: by default the server flushes every two minutes.
             "sync_interval": "always",
+            "max_buffered_msgs": MAX_BUFFERED_MESSAGES,
             "limits": {"batch": {"timeout": "1s"}},
         },
         "operator": operator.operator_token,
@@ -74,7 +76,7 @@ def render(member: Member, members: Sequence[Member], operator: OperatorMode, ro
         "resolver": {"type": "full", "dir": "accounts", "allow_delete": True},
         "resolver_preload": dict(operator.account_tokens),
         "allow_non_tls": False,
-        "tls": {**{k: v for k, v in tls.items() if k != "ca_file"}, "handshake_first": "auto"},
+        "tls": {**{k: v for k, v in tls.items() if k != "ca_file"}, "handshake_first": HANDSHAKE_WAIT},
     }
     if len(members) > 1:
         user = "route"

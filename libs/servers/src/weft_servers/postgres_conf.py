@@ -7,6 +7,7 @@ from weft_servers.port import LOOPBACK
 
 SOCKET_PORT = 5432
 """The number in the socket's name where there is no TCP."""
+_WAL_LEAST_MB, _WAL_MOST_MB = 32, 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,8 @@ class PostgresConf:
     socket_folder: Path
     port: int | None = None
     max_connections: int = 30
+    disk_free: int | None = None
+    """Bytes free on the state's disk at the start, None: plenty. Of little of it the write-ahead log takes less."""
 
     def render(self) -> str:
         """Return `postgresql.conf`."""
@@ -30,7 +33,7 @@ class PostgresConf:
             "work_mem": "4MB",
             "maintenance_work_mem": "32MB",
             "wal_buffers": "1MB",
-            "max_wal_size": "128MB",
+            "max_wal_size": f"{self._wal_mb}MB",
             "min_wal_size": "32MB",
             "wal_level": "minimal",  # nobody replicates it: what it holds can be folded again
             "max_wal_senders": 0,
@@ -53,6 +56,11 @@ class PostgresConf:
             "log_checkpoints": "off",
         }
         return "".join(f"{name} = {_quoted(value)}\n" for name, value in settings.items())
+
+    @property
+    def _wal_mb(self) -> int:
+        """An eighth of what is free, between two segments and eight."""
+        return _WAL_MOST_MB if self.disk_free is None else min(max(self.disk_free >> 23, _WAL_LEAST_MB), _WAL_MOST_MB)
 
     def render_access(self) -> str:
         """Return `pg_hba.conf`: trust for who can enter the socket's folder, on loopback the password."""

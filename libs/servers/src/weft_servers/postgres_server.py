@@ -1,4 +1,4 @@
-"""A real Postgres from a wheel: made once, started under the guard, ready when `start` returns.
+"""A real Postgres from a wheel: made once, started under the supervisor, ready when `start` returns.
 
 It survives `kill -9` of whatever part: a start on what is left recovers from the write-ahead log.
 """
@@ -12,16 +12,17 @@ import stat
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
-from weft_servers import guarded, port, postgres_binaries, state_lock
-from weft_servers.guarded import CannotStart, Guarded
+from weft_servers import port, postgres_binaries, state_lock, supervised
 from weft_servers.postgres_binaries import Binaries
 from weft_servers.postgres_conf import SOCKET_PORT, PostgresConf
-from weft_servers.state_lock import Locked, StateLock
+from weft_servers.state_lock import Locked, StateLock, never
+from weft_servers.supervised import CannotStart, GivenUp, SupervisedProcess
 
 USER = "weft"
 DATABASE = "weft"
@@ -38,7 +39,7 @@ class BadState(RuntimeError):
 class PostgresServer:
     """A running server. Use as a context manager, or call `stop`; it also ends with this process."""
 
-    def __init__(self, folder: Path, conf: PostgresConf, password: str, process: Guarded) -> None:
+    def __init__(self, folder: Path, conf: PostgresConf, password: str, process: SupervisedProcess) -> None:
         self.folder = folder
         self.conf = conf
         self.password = password
@@ -64,9 +65,9 @@ class PostgresServer:
         return self._process.pid
 
     @property
-    def guard_pid(self) -> int:
-        """The guard's process."""
-        return self._process.guard_pid
+    def supervisor_pid(self) -> int:
+        """The supervisor's process."""
+        return self._process.supervisor_pid
 
     def poll(self) -> int | None:
         """Return None while it runs, else its exit status (128 + number if a signal ended it)."""
@@ -75,6 +76,10 @@ class PostgresServer:
     def stop(self) -> int:
         """End it fast (sessions are cut, what is committed stays) and return its exit status."""
         return self._process.stop()
+
+    def kill(self) -> None:
+        """End it by force, at once. Its other processes see that and end; the next start recovers."""
+        self._process.kill()
 
     def __enter__(self) -> Self:
         return self
@@ -94,6 +99,7 @@ def start(
     ready_timeout_s: float = 60.0,
     grace_s: float = 15.0,
     lock_wait_s: float = 20.0,
+    given_up: Callable[[], bool] = never,
 ) -> PostgresServer:
     """Start the server of a folder, made with mode 700 and with the empty database `weft` if it is missing.
 
@@ -103,6 +109,7 @@ def start(
         ready_timeout_s: bound of the wait for readiness, recovery included.
         grace_s: seconds from the fast shutdown's signal to SIGKILL when it is stopped.
         lock_wait_s: how long to wait for a server whose launcher was killed to let go of the folder.
+        given_up: asked during each wait; True ends the start, and what was started.
 
     Raises:
         state_lock.Locked: another server runs on the folder.
@@ -111,21 +118,22 @@ def start(
         BadState, postgres_binaries.NoPostgres, postgres_binaries.CannotBeUser: see there.
     """
     folder = folder.absolute()
-    with state_lock.acquire(folder / "lock", "a Postgres server", wait_s=lock_wait_s) as lock:
+    with state_lock.acquire(folder / "lock", "a Postgres server", wait_s=lock_wait_s, given_up=given_up) as lock:
         folder.chmod(0o700)
         data, log = folder / "data", folder / "postgres.log"
         binaries = postgres_binaries.find(_major(data))
         if not data.exists():
-            _make(folder, binaries, lock)
+            _make(folder, binaries, lock, given_up)
         if tcp_port:
             port.check_free(tcp_port)
         elif tcp:
             [tcp_port] = port.choose()
-        conf = PostgresConf(_socket_folder(folder, tcp_port or SOCKET_PORT), tcp_port or None, max_connections)
+        free = shutil.disk_usage(folder).free
+        conf = PostgresConf(_socket_folder(folder, tcp_port or SOCKET_PORT), tcp_port or None, max_connections, free)
         _clear_leftovers(data, conf)
         (data / "postgresql.conf").write_text(conf.render())
         (data / "pg_hba.conf").write_text(conf.render_access())
-        process = guarded.launch(
+        process = supervised.launch(
             binaries.command("postgres", "-D", str(data)),
             log=log,
             stop_signal="INT",
@@ -136,14 +144,16 @@ def start(
         server = PostgresServer(folder, conf, (folder / "password").read_text().strip(), process)
         lock.record(pid=process.pid)
         try:
-            _wait_ready(server, data, ready_timeout_s)
+            _wait_ready(server, data, ready_timeout_s, given_up)
         except BaseException:
+            if given_up():
+                server.kill()
             server.stop()
             raise
         return server
 
 
-def _make(folder: Path, binaries: Binaries, lock: StateLock) -> None:
+def _make(folder: Path, binaries: Binaries, lock: StateLock, given_up: Callable[[], bool]) -> None:
     """Make the state beside its place and move it there when whole: it is made once or not at all."""
     making, password, log = folder / "data.making", folder / "password", folder / "postgres.log"
     shutil.rmtree(making, ignore_errors=True)
@@ -151,38 +161,42 @@ def _make(folder: Path, binaries: Binaries, lock: StateLock) -> None:
     password.write_text(secrets.token_urlsafe(24) + "\n")
     initdb = ["-D", str(making), "-U", USER, f"--pwfile={password}", "--encoding=UTF8", "--locale=C"]
     initdb += ["--auth-local=trust", "--auth-host=scram-sha-256"]
-    guarded.run(
+    supervised.run(
         binaries.command("initdb", *initdb),
         log=log,
         timeout_s=_INIT_TIMEOUT_S,
         keep_fds=[lock.fd],
         env=_environment(),
+        given_up=given_up,
     )
     script, answer = folder / "making.sql", folder / "making.log"
     script.write_text(f"CREATE DATABASE {DATABASE}\n")
     answer.unlink(missing_ok=True)
-    guarded.run(
+    supervised.run(
         binaries.command("postgres", "--single", "-D", str(making), "postgres"),
         log=answer,
         timeout_s=_INIT_TIMEOUT_S,
         keep_fds=[lock.fd],
         env=_environment(),
         stdin=script,
+        given_up=given_up,
     )
     if "ERROR:" in answer.read_text():  # the single-user server ends with status 0 all the same
-        raise CannotStart(f"the database {DATABASE} could not be made{guarded.tail(answer)}")
+        raise CannotStart(f"the database {DATABASE} could not be made{supervised.tail(answer)}")
     script.unlink()
     answer.unlink()
     os.replace(making, folder / "data")
 
 
-def _wait_ready(server: PostgresServer, data: Path, timeout_s: float) -> None:
+def _wait_ready(server: PostgresServer, data: Path, timeout_s: float, given_up: Callable[[], bool]) -> None:
     deadline = time.monotonic() + timeout_s
     while not _says_ready(data / "postmaster.pid", server.pid):
         if (status := server.poll()) is not None:
-            raise CannotStart(f"Postgres ended with status {status}{guarded.tail(server.folder / 'postgres.log')}")
+            raise CannotStart(f"Postgres ended with status {status}{supervised.tail(server.folder / 'postgres.log')}")
+        if given_up():
+            raise GivenUp("the start of Postgres was given up")
         if time.monotonic() >= deadline:
-            log = guarded.tail(server.folder / "postgres.log")
+            log = supervised.tail(server.folder / "postgres.log")
             raise CannotStart(f"Postgres was not ready within {timeout_s:g} s{log}")
         time.sleep(_STEP_S)
 

@@ -1,7 +1,7 @@
 """One state directory, one owner: an flock on a file that also says who holds it.
 
 The lock belongs to the open file, so a child that inherits it keeps it: a server's lock is taken by its
-starter and handed to the guard and the server, and is free exactly when the last of them has ended.
+starter and handed to the supervisor and the server, and is free exactly when the last of them has ended.
 """
 
 import contextlib
@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -67,8 +68,9 @@ class StateLock:
 
     def _write(self) -> None:
         text = json.dumps(asdict(self.holder)).encode() + b"\n"
-        os.pwrite(self.fd, text, 0)
-        os.ftruncate(self.fd, len(text))
+        with contextlib.suppress(OSError):  # on a full disk it is held all the same, and says nothing
+            os.pwrite(self.fd, text, 0)
+            os.ftruncate(self.fd, len(text))
 
     def __enter__(self) -> Self:
         return self
@@ -79,12 +81,20 @@ class StateLock:
         self.release()
 
 
-def acquire(path: Path, what: str, *, url: str | None = None, wait_s: float = 0.0) -> StateLock:
+def never() -> bool:
+    """The default of `given_up`."""
+    return False
+
+
+def acquire(
+    path: Path, what: str, *, url: str | None = None, wait_s: float = 0.0, given_up: Callable[[], bool] = never
+) -> StateLock:
     """Take the lock file at `path`, in a directory that is made with mode 700 if it is missing.
 
     Args:
         what: the holder, as another person should read it: "weft up", "a NATS server".
         wait_s: how long to try, in seconds; a server whose launcher was killed needs a moment to end.
+        given_up: asked during the wait; True ends it.
 
     Raises:
         Locked: somebody else has it; the message says who.
@@ -95,13 +105,31 @@ def acquire(path: Path, what: str, *, url: str | None = None, wait_s: float = 0.
     deadline = time.monotonic() + wait_s
     try:
         while not _try(fd):
-            if time.monotonic() >= deadline:
+            if time.monotonic() >= deadline or given_up():
                 raise Locked(path, holder_of(path))
             time.sleep(_STEP_S)
         return StateLock(path, fd, Holder(what, os.getpid(), datetime.now(UTC).isoformat(timespec="seconds"), url))
     except BaseException:
         os.close(fd)
         raise
+
+
+def held(path: Path) -> bool:
+    """Whether somebody holds a lock file. Looked at by a shared lock, which is let go at once: nothing is written.
+
+    Raises OSError where it can't be read.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
 
 
 def holder_of(path: Path) -> Holder | None:

@@ -7,6 +7,7 @@ changed", and are shared. A field with `compare=False` is no memory of the log a
 """
 
 import copy
+import functools
 import time
 import types
 from collections import OrderedDict
@@ -18,6 +19,8 @@ from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
 from weft_contracts.facts.fact import Fact
+
+from weft_eventlog.snapshots.version import fold_code
 
 _SLICE_S = 0.002
 """Seconds of work after which a slice should end. Reading it takes about three times as long."""
@@ -63,8 +66,27 @@ class Shape:
     """The places of a kind of memory. Raises CannotSnapshot for annotations that say too little."""
 
     def __init__(self, kind: type) -> None:
-        self._places = tuple(_places(kind, ()))
+        self._code = _code(kind)
+        self._places = tuple(self._found(kind, ()))
         self._by_name = {place.name: place for place in self._places}
+
+    def _found(self, kind: type, path: tuple[str, ...]) -> Iterator[Place]:
+        if not is_dataclass(kind):
+            raise CannotSnapshot(f"{kind.__name__} is no dataclass")
+        hints = get_type_hints(kind, include_extras=True)
+        for field in fields(kind):
+            if not field.compare:
+                continue
+            hint = hints[field.name]
+            here = (*path, field.name)
+            for each in _classes(hint):
+                if each.__module__.startswith("weft_") and each.__module__ not in self._code:
+                    named = f"{each.__module__}.{each.__qualname__}"
+                    raise CannotSnapshot(f"{'.'.join(here)}: {named} is of code that is no part of the fold's version")
+            if isinstance(hint, type) and _changes_in_place(hint):
+                yield from self._found(hint, here)
+            else:
+                yield _place(hint, path, here)
 
     def copied(self, memory: object) -> list[Any]:
         """What the memory holds now, in a form that no later fold changes. Costs some 10 ns an entry.
@@ -138,21 +160,6 @@ class Reader:
         return [self._found[place.name] for place in self._places]
 
 
-def _places(kind: type, path: tuple[str, ...]) -> Iterator[Place]:
-    if not is_dataclass(kind):
-        raise CannotSnapshot(f"{kind.__name__} is no dataclass")
-    hints = get_type_hints(kind, include_extras=True)
-    for field in fields(kind):
-        if not field.compare:
-            continue
-        hint = hints[field.name]
-        here = (*path, field.name)
-        if isinstance(hint, type) and _changes_in_place(hint):
-            yield from _places(hint, here)
-        else:
-            yield _place(hint, path, here)
-
-
 def _place(hint: Any, owner: tuple[str, ...], here: tuple[str, ...]) -> Place:
     name = ".".join(here)
     origin, arguments = get_origin(hint), get_args(hint)
@@ -170,6 +177,11 @@ def _place(hint: Any, owner: tuple[str, ...], here: tuple[str, ...]) -> Place:
     except PydanticSchemaGenerationError as error:
         raise CannotSnapshot(f"{name}: {error.message.splitlines()[0]}") from error
     return Place(name, owner, here[-1], many, adapter, _copy(hint, name) or _shared)
+
+
+@functools.cache
+def _code(kind: type) -> frozenset[str]:
+    return frozenset(fold_code(kind))
 
 
 def _changes_in_place(kind: type) -> bool:
@@ -191,6 +203,19 @@ def _check(hint: Any, name: str) -> None:
     if isinstance(hint, type) and is_dataclass(hint):
         for field, inner in get_type_hints(hint, include_extras=True).items():
             _check(inner, f"{name}.{field}")
+
+
+def _classes(hint: Any) -> Iterator[type]:
+    """The classes that an annotation names, and those that their fields name."""
+    while isinstance(hint, NewType):
+        hint = hint.__supertype__
+    if isinstance(hint, type):
+        yield hint
+        if is_dataclass(hint):
+            for inner in get_type_hints(hint, include_extras=True).values():
+                yield from _classes(inner)
+    for argument in get_args(hint) if get_origin(hint) is not None else ():
+        yield from _classes(argument)
 
 
 def _is_text(hint: Any) -> bool:

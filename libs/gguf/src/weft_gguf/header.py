@@ -1,0 +1,208 @@
+"""Reads what a GGUF file says about itself, in milliseconds, without reading its tensors or vocabulary.
+
+The format is described in ggml's `docs/gguf.md`. Arrays of strings (vocabulary, merges) are hopped over.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from weft_gguf.reader import GgufError, HeaderReader, NotGguf, TruncatedGguf, Value
+from weft_gguf.value_types import TENSOR_TYPES, tensor_bytes
+
+__all__ = ["GgufError", "GgufHeader", "NotGguf", "TruncatedGguf", "read_header"]
+
+DEFAULT_ALIGNMENT: Final = 32
+MAX_LAYERS: Final = 10_000
+BLOCK: Final = re.compile(r"blk\.([0-9]{1,5})\.")
+
+
+@dataclass(frozen=True, slots=True)
+class GgufHeader:
+    """What placement, the agent and the engine need to know of a model file. Sizes in bytes."""
+
+    version: int
+    architecture: str
+    """llama.cpp's name for it, such as "llama", "qwen3", "bert\""""
+    name: str
+    layers: int
+    embedding_length: int
+    heads: int
+    """attention heads; of the largest layer where they differ"""
+    kv_heads: tuple[int, ...]
+    """KV heads of each layer; empty for a model without attention"""
+    key_length: int
+    """values of one head's key"""
+    value_length: int
+    """values of one head's value"""
+    latent_length: int
+    """values cached per token and layer by latent attention (MLA), else 0"""
+    context_length: int
+    """tokens the model was trained for"""
+    vocabulary: int
+    """tokens in the vocabulary"""
+    experts: int
+    tensors: int
+    tensor_bytes: int
+    """all weights, as they lie in the file"""
+    layer_bytes: tuple[int, ...]
+    """weights of each layer; what is left of tensor_bytes belongs to no layer (embeddings, output)"""
+    file_bytes: int
+    """length of the file"""
+    tensor_types: tuple[str, ...]
+    """types of the weights, the one with most bytes first"""
+    splits: int
+    """files that make the model together; 1 for a whole one"""
+    causal: bool
+    """False for encoders (embedding models)"""
+    pooling: int
+    """how token vectors become one, by llama.cpp's number; 0: not at all, as in models that write"""
+    chat_template: str
+    """empty when the file has none"""
+    tokenizer: str
+    """ "gpt2", "llama", "bert", …; empty when the file has none"""
+    tokenizer_pre: str
+    bos_token: int | None
+    eos_token: int | None
+    add_bos: bool | None
+    """None when the file leaves it to the tokenizer's default"""
+
+    @property
+    def embeds(self) -> bool:
+        """Whether it is made to make embeddings, or scores, and not to write."""
+        return not self.causal or self.pooling > 0
+
+    def kv_bytes_per_token(self, value_bytes: float = 2.0) -> float:
+        """Bytes of KV cache that one token of context takes, with `value_bytes` per cached value."""
+        if self.latent_length:
+            return self.layers * self.latent_length * value_bytes
+        return sum(self.kv_heads) * (self.key_length + self.value_length) * value_bytes
+
+
+def read_header(path: str | Path) -> GgufHeader:
+    """Read a model file's header; about 10 ms for a vocabulary of 128,000 tokens.
+
+    Raises NotGguf for another kind of file or a broken header, TruncatedGguf when the file is shorter than its
+    header says, OSError when it can't be read. The messages are one sentence each.
+    """
+    path = Path(path)
+    try:
+        return _read(path, hurried=True)
+    except GgufError:
+        # hopping over short strings assumes what nearly every file keeps; be exact before saying no
+        return _read(path, hurried=False)
+
+
+def _read(path: Path, *, hurried: bool) -> GgufHeader:
+    with path.open("rb") as file:
+        reader = HeaderReader(file, path.name, hurried=hurried)
+        version, tensor_count, value_count = reader.preamble()
+        values = reader.values(value_count)
+        tensors = reader.tensors(tensor_count)
+        position, file_bytes = reader.position, reader.file_bytes
+    facts = _Facts(path.name, values)
+    alignment = facts.integer("general.alignment", DEFAULT_ALIGNMENT)
+    if alignment < 1:
+        raise NotGguf(f"{path.name} is not a readable GGUF file: its alignment is {alignment}")
+    data_start = -(-position // alignment) * alignment
+    architecture = facts.text("general.architecture")
+    if not architecture:
+        raise NotGguf(f"{path.name} is not a readable GGUF file: it names no architecture")
+
+    layers = facts.integer(f"{architecture}.block_count", 0)
+    if not 0 <= layers <= MAX_LAYERS:
+        raise NotGguf(f"{path.name} is not a readable GGUF file: it claims {layers} layers")
+    by_layer = [0] * layers
+    by_type: dict[str, int] = {}
+    total, end = 0, data_start
+    for tensor in tensors:
+        size = tensor_bytes(tensor.type, tensor.shape)
+        if size is None:
+            raise NotGguf(
+                f"{path.name} is not a readable GGUF file: tensor {tensor.name} has the unknown type {tensor.type}"
+            )
+        total += size
+        end = max(end, data_start + tensor.offset + size)
+        type_name = TENSOR_TYPES[tensor.type].name
+        by_type[type_name] = by_type.get(type_name, 0) + size
+        block = BLOCK.match(tensor.name)
+        if block is not None and int(block[1]) < len(by_layer):
+            by_layer[int(block[1])] += size
+    if file_bytes < end:
+        raise TruncatedGguf(f"{path.name} is truncated: {file_bytes} of {end} bytes")
+
+    heads = facts.per_layer(f"{architecture}.attention.head_count", layers)
+    kv_heads = facts.per_layer(f"{architecture}.attention.head_count_kv", layers) or heads
+    embedding = facts.integer(f"{architecture}.embedding_length", 0)
+    head_length = embedding // max(heads) if heads and max(heads) else 0
+    lora = facts.integer(f"{architecture}.attention.kv_lora_rank", 0)
+    return GgufHeader(
+        version=version,
+        architecture=architecture,
+        name=facts.text("general.name"),
+        layers=layers,
+        embedding_length=embedding,
+        heads=max(heads, default=0),
+        kv_heads=kv_heads,
+        key_length=facts.integer(f"{architecture}.attention.key_length", head_length),
+        value_length=facts.integer(f"{architecture}.attention.value_length", head_length),
+        latent_length=lora + facts.integer(f"{architecture}.rope.dimension_count", 0) if lora else 0,
+        context_length=facts.integer(f"{architecture}.context_length", 0),
+        vocabulary=facts.count("tokenizer.ggml.tokens") or facts.integer(f"{architecture}.vocab_size", 0),
+        experts=facts.integer(f"{architecture}.expert_count", 0),
+        tensors=len(tensors),
+        tensor_bytes=total,
+        layer_bytes=tuple(by_layer),
+        file_bytes=file_bytes,
+        tensor_types=tuple(sorted(by_type, key=lambda name: -by_type[name])),
+        splits=max(1, facts.integer("split.count", 1)),
+        causal=facts.flag(f"{architecture}.attention.causal") is not False,
+        pooling=facts.integer(f"{architecture}.pooling_type", 0),
+        chat_template=facts.text("tokenizer.chat_template"),
+        tokenizer=facts.text("tokenizer.ggml.model"),
+        tokenizer_pre=facts.text("tokenizer.ggml.pre"),
+        bos_token=facts.maybe_integer("tokenizer.ggml.bos_token_id"),
+        eos_token=facts.maybe_integer("tokenizer.ggml.eos_token_id"),
+        add_bos=facts.flag("tokenizer.ggml.add_bos_token"),
+    )
+
+
+class _Facts:
+    """The header's values by key, each asked for with its type."""
+
+    def __init__(self, file: str, values: dict[str, Value]) -> None:
+        self._file = file
+        self._values = values
+
+    def text(self, key: str) -> str:
+        value = self._values.get(key, "")
+        return value if isinstance(value, str) else ""
+
+    def flag(self, key: str) -> bool | None:
+        value = self._values.get(key)
+        return value if isinstance(value, bool) else None
+
+    def maybe_integer(self, key: str) -> int | None:
+        value = self._values.get(key)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def integer(self, key: str, default: int) -> int:
+        value = self.maybe_integer(key)
+        return default if value is None else value
+
+    def count(self, key: str) -> int:
+        """How many elements an array has, kept or not."""
+        value = self._values.get(key)
+        return value.length if isinstance(value, tuple) else 0
+
+    def per_layer(self, key: str, layers: int) -> tuple[int, ...]:
+        """A number that a file gives once for all layers, or for each."""
+        value = self._values.get(key)
+        if isinstance(value, tuple):
+            numbers = tuple(item for item in value.items if isinstance(item, int))
+            if len(numbers) != value.length:
+                raise NotGguf(f"{self._file} is not a readable GGUF file: {key} is no list of numbers")
+            return numbers
+        number = self.maybe_integer(key)
+        return () if number is None else (number,) * layers
