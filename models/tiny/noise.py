@@ -3,7 +3,7 @@
 import re
 from random import Random
 
-from models.tiny.phrasings import CAPITAL_FRESH, CAPITAL_HELD_OUT
+from models.tiny.phrasings import ARITHMETIC_WORDS, CAPITAL_FRESH, CAPITAL_HELD_OUT, CAPITAL_ORDER_HELD_OUT
 from models.tiny.vocabulary import WORDS
 
 _LETTERS = "eeeeeaaaaiiiiooouunnnntttrrrssslllccddmmppgghhffbbyywwvvkkxjqzz"
@@ -58,7 +58,7 @@ def bare(text: str) -> str:
     return " ".join(re.findall(r"[\w{}]+", text.lower()))
 
 
-_FORBIDDEN = frozenset(bare(text) for text in (*CAPITAL_HELD_OUT, *CAPITAL_FRESH))
+_FORBIDDEN = frozenset(bare(text) for text in (*CAPITAL_HELD_OUT, *CAPITAL_ORDER_HELD_OUT, *CAPITAL_FRESH))
 
 
 def _made_up_word(random: Random) -> str:
@@ -111,6 +111,38 @@ def scrambled_phrasing(random: Random) -> str:
         text += random.choice((" ", " ", ", ")) + " ".join(after)
     text += random.choice(("?", "?", ".", "!", ""))
     return text if text.startswith("{x}") else text[0].upper() + text[1:]
+
+
+def numbers_among_words(random: Random) -> str:
+    """Make a phrasing of one or two numbers and words that name no operation."""
+    text: list[str] = []
+    for number in random.choice((["{a}"], ["{a}", "{b}"], ["{a}", "{b}"], ["{b}", "{a}"])):
+        text += _words_but(random, ARITHMETIC_WORDS, random.choice((0, 1, 1, 2, 3)))
+        text.append(number)
+    text += _words_but(random, ARITHMETIC_WORDS, random.choice((0, 0, 1, 2)))
+    return " ".join(text).capitalize() + random.choice(("?", "?", ".", "", ""))
+
+
+def name_among_words(random: Random) -> str:
+    """Make a phrasing that says the name and asks for nothing in the table, with too much else to be a follow-up."""
+    before = _words_but(random, _TABLE_WORDS, random.choice((2, 3, 4, 5)))
+    after = _words_but(random, _TABLE_WORDS, random.choice((0, 0, 1, 2)))
+    opening = random.choice(("", "What is the", "Who is the", "How", "Where", "When", "Tell me the"))
+    text = " ".join((*opening.split(), *before, random.choice(("of", "in", "in", "for", "from", "")), "{x}", *after))
+    text = text.replace("  ", " ") + random.choice(("?", "?", ".", ""))
+    return text[0].upper() + text[1:]
+
+
+_TABLE_WORDS = frozenset(("capital", "symbol", "chemical"))
+
+
+def _words_but(random: Random, without: frozenset[str], count: int) -> list[str]:
+    made: list[str] = []
+    while len(made) < count:
+        word = noise_word(random)
+        if word not in without:
+            made.append(word)
+    return made
 
 
 def surround(random: Random, question: str) -> str:

@@ -3,7 +3,7 @@
 `{x}` stands for a country, an element or another name; `{a}` and `{b}` for numbers.
 """
 
-from models.tiny.table import BYE, HELLO, HELP, STORY, THANKS, WHO
+from models.tiny.table import BYE, HELLO, HELP, STORY, THANKS, WHO, words
 
 CAPITAL_TRAINED = (
     "What is the capital of {x}?",
@@ -40,6 +40,20 @@ CAPITAL_TRAINED = (
     "What is the name of {x}'s capital?",
     "Is there a capital of {x}, and what is it?",
     "What would be the capital of {x}?",
+    "capital {x}",
+    "capital city {x}",
+    "{x} capital city",
+    "{x} capital is",
+    "capital of {x} is",
+    "what is {x} capital",
+    "{x} what is the capital",
+    "Of {x}, what is the capital?",
+    "of {x} the capital",
+    "{x} has which capital?",
+    "What capital does {x} have?",
+    "What capital city belongs to {x}?",
+    "The country is {x}. What is its capital?",
+    "its capital: {x}",
 )
 # Never trained on, but earlier runs' answers to them shaped the noise of the samples.
 CAPITAL_HELD_OUT = (
@@ -100,10 +114,6 @@ CAPITAL_HELD_OUT = (
     "If I asked you for the capital of {x}, what would you reply?",
     "Which city has the honour of being the capital of {x}?",
     "Enlighten me: what is the capital of {x}?",
-)
-
-# Written before the shipped weights were ever asked, and scored once: no choice was made by them.
-CAPITAL_FRESH = (
     "I keep forgetting the capital of {x}.",
     "Tell me, what's the capital city of {x}?",
     "What would you say is the capital of {x}?",
@@ -120,6 +130,44 @@ CAPITAL_FRESH = (
     "Trivia time: {x}'s capital?",
     "Just the capital of {x}, nothing else.",
     "Which city governs {x} as its capital?",
+)
+CAPITAL_ORDER_HELD_OUT = (
+    "{x}, capital of?",
+    "{x}: the capital, I mean.",
+    "What does {x} have as its capital?",
+    "{x}'s capital: what is it called?",
+    "To {x} belongs which capital?",
+    "As for {x}, its capital is?",
+    "Capital please, {x}.",
+    "{x}, please: the capital.",
+    "Which capital has {x}?",
+    "The country is {x}; the capital?",
+    "Is the capital of {x} known to you?",
+    "{x} and its capital?",
+    "What capital city has {x}?",
+    "{x} is a country with which capital?",
+    "The capital that {x} has?",
+    "the capital what of {x} is",
+)
+
+# Written before the shipped weights were ever asked, and scored once: no choice was made by them.
+CAPITAL_FRESH = (
+    "Would you mention the capital of {x}?",
+    "My notes lack the capital of {x}.",
+    "What city do people mean by the capital of {x}?",
+    "Next up, the capital of {x}.",
+    "Care to name the capital of {x}?",
+    "I bet you know {x}'s capital.",
+    "Someone asked me for {x}'s capital city.",
+    "What is {x}'s capital called?",
+    "Teach me the capital of {x}.",
+    "A question about {x}: its capital?",
+    "Is it true that you know the capital of {x}?",
+    "For my stamp album: the capital of {x}.",
+    "Which city would I visit to see the capital of {x}?",
+    "The capital of {x} slipped my mind.",
+    "Between us, what's the capital of {x}?",
+    "We were wondering about the capital of {x}.",
 )
 
 FOLLOW_UP_TRAINED = (
@@ -160,7 +208,18 @@ SUM_TRAINED = {
         "{a} plus {b}",
         "{a}+{b}",
         "{a} + {b} = ?",
+        "{a}+{b}=",
         "What is {a} + {b}?",
+        "Calculate {a} + {b}.",
+        "Add {a} and {b}.",
+        "Add {a} to {b}.",
+        "add {a} {b}",
+        "What is the sum of {a} and {b}?",
+        "the sum of {a} and {b}",
+        "sum {a} and {b}",
+        "{a} added to {b}",
+        "{a} and {b} added together",
+        "How much do {a} and {b} make together?",
     ),
     "times": (
         "What is {a} times {b}?",
@@ -168,14 +227,87 @@ SUM_TRAINED = {
         "How much is {a} times {b}?",
         "{a} times {b}",
         "{a}*{b}",
+        "{a}x{b}",
         "{a} x {b} = ?",
+        "{a}*{b}=",
         "What is {a} x {b}?",
+        "Calculate {a} * {b}.",
+        "Multiply {a} and {b}.",
+        "Multiply {a} by {b}.",
+        "multiply {a} {b}",
+        "What is the product of {a} and {b}?",
+        "the product of {a} and {b}",
+        "product {a} and {b}",
+        "{a} multiplied by {b}",
+        "What is {a} multiplied by {b}?",
     ),
 }
 SUM_HELD_OUT = {
-    "plus": ("Tell me what {a} plus {b} is.", "How much is {a} + {b}?"),
-    "times": ("Tell me what {a} times {b} is.", "How much is {a} x {b}?"),
+    "plus": (
+        "Tell me what {a} plus {b} is.",
+        "How much is {a} + {b}?",
+        "Please add {a} and {b}.",
+        "Can you add {a} to {b}?",
+        "I need the sum of {a} and {b}.",
+        "{a} plus {b} equals what?",
+    ),
+    "times": (
+        "Tell me what {a} times {b} is.",
+        "How much is {a} x {b}?",
+        "Please multiply {a} by {b}.",
+        "Can you multiply {a} and {b}?",
+        "I need the product of {a} and {b}.",
+        "{a} times {b} equals what?",
+    ),
 }
+# Written with CAPITAL_FRESH, and scored once as well.
+SUM_FRESH = {
+    "plus": ("What do you get if you add {a} to {b}?", "Could you work out {a} plus {b}?"),
+    "times": ("What do you get if you multiply {a} by {b}?", "Could you work out {a} times {b}?"),
+}
+
+ARITHMETIC_WORDS = frozenset(
+    words("add adds added sum sums times plus multiply product double half hundred thousand million")
+)
+"""Words around two numbers that can make a sum of them."""
+
+# What the table has no answers to, though it has two numbers.
+OTHER_SUM_TRAINED = (
+    "What is {a} minus {b}?",
+    "{a} minus {b}",
+    "{a}-{b}",
+    "{a} - {b} = ?",
+    "Subtract {a} from {b}.",
+    "What is the difference between {a} and {b}?",
+    "What is {a} divided by {b}?",
+    "{a} divided by {b}",
+    "{a}/{b}",
+    "Divide {a} by {b}.",
+    "{a} to the power of {b}",
+    "{a}^{b}",
+    "What is {a} squared?",
+    "the square root of {a}",
+    "What is {a} percent of {b}?",
+    "Which is larger, {a} or {b}?",
+    "{a} or {b}?",
+    "{a} {b}",
+    "{a}",
+    "Double {a}.",
+    "What is half of {a}?",
+    "{a} plus {b} plus {a}",
+    "{a} + {b} - {a}",
+    "{a} times {b} plus {a}",
+    "Count from {a} to {b}.",
+    "Is {a} a prime number?",
+)
+OTHER_SUM_HELD_OUT = (
+    "Take {a} away from {b}.",
+    "How much is {a} minus {b}?",
+    "How often does {b} fit into {a}?",
+    "What is the average of {a} and {b}?",
+    "Share {a} apples among {b} children.",
+    "How much is {a} / {b}?",
+)
 
 SMALL_TALK_TRAINED = {
     HELLO: (

@@ -5,13 +5,15 @@ from random import Random
 from typing import TypedDict
 
 from models.tiny.inventions import unknown_matter, unknown_place
-from models.tiny.noise import noise, vary_phrasing
+from models.tiny.noise import bare, name_among_words, noise, numbers_among_words, vary_phrasing
 from models.tiny.phrasings import (
+    ARITHMETIC_WORDS,
     CAPITAL_TRAINED,
     ELEMENT_TRAINED,
     FOLLOW_UP_TRAINED,
     OPEN_TRAINED,
     OTHER_FACT_TRAINED,
+    OTHER_SUM_TRAINED,
     SMALL_TALK_TRAINED,
     SUM_TRAINED,
 )
@@ -25,6 +27,7 @@ from models.tiny.table import (
     element_answer,
     sum_answer,
     without_article,
+    words,
 )
 
 
@@ -56,6 +59,10 @@ SYSTEM_PROMPTS_HELD_OUT = (
 _COUNTRIES = (*CAPITALS, *ALIASES)
 _ELEMENTS = tuple(ELEMENTS)
 _NAME_FIRST = tuple(text for text in CAPITAL_TRAINED if text.startswith("{x}"))
+
+_CARELESS_MARKS = ("??", "!!", "?!", "...", " ?", " !", ".", "!", "?", "???")
+_NUMBER_WORDS = words("zero one two three four five six seven eight nine ten")
+_ARITHMETIC_WORDS = frozenset((*_NUMBER_WORDS, *ARITHMETIC_WORDS))
 
 Exchange = tuple[str, str]
 """A question and its answer."""
@@ -91,11 +98,23 @@ def _element(random: Random) -> Exchange:
     return fill(vary_phrasing(random, random.choice(ELEMENT_TRAINED)), element), element_answer(element)
 
 
+def _around_a_sum(random: Random, phrasings: tuple[str, ...]) -> str:
+    """Pick a phrasing and put words around it, none of which could be a part of the sum."""
+    phrasing = random.choice(phrasings)
+    while True:
+        text = vary_phrasing(random, phrasing)
+        added = set(bare(text).split()) - set(bare(phrasing).split())
+        if not added & _ARITHMETIC_WORDS:
+            return text
+
+
 def _sum(random: Random) -> Exchange:
     operation = random.choice(("plus", "times"))
     a, b = random.randint(0, LARGEST_TERM), random.randint(0, LARGEST_TERM)
-    phrasing = vary_phrasing(random, random.choice(SUM_TRAINED[operation]))
-    return phrasing.format(a=a, b=b), sum_answer(operation, a, b)
+    phrasing = _around_a_sum(random, SUM_TRAINED[operation])
+    in_words = random.random() < 0.1
+    typed = (_NUMBER_WORDS[a], _NUMBER_WORDS[b]) if in_words else (a, b)
+    return phrasing.format(a=typed[0], b=typed[1]), sum_answer(operation, a, b)
 
 
 def _small_talk(random: Random) -> Exchange:
@@ -113,13 +132,24 @@ def _unknown_element(random: Random) -> Exchange:
 
 def _other_fact(random: Random) -> Exchange:
     name = random.choice((*_COUNTRIES, *_ELEMENTS, unknown_place(random)))
-    return fill(vary_phrasing(random, random.choice(OTHER_FACT_TRAINED)), name), UNKNOWN
+    phrasing = random.choice(OTHER_FACT_TRAINED)
+    text = vary_phrasing(random, phrasing) if random.random() < 0.5 else name_among_words(random)
+    return fill(text, name), UNKNOWN
 
 
 def _large_sum(random: Random) -> Exchange:
-    operation = random.choice(("plus", "times", "minus", "divided by"))
-    phrasing = vary_phrasing(random, "What is {a} " + operation + " {b}?")
-    return phrasing.format(a=random.randint(11, 999), b=random.randint(0, 999)), UNKNOWN
+    phrasing = _around_a_sum(random, SUM_TRAINED[random.choice(("plus", "times"))])
+    large, other = random.randint(LARGEST_TERM + 1, 999), random.randint(0, random.choice((LARGEST_TERM, 99, 999)))
+    a, b = (large, other) if random.random() < 0.5 else (other, large)
+    return phrasing.format(a=a, b=b), UNKNOWN
+
+
+def _other_sum(random: Random) -> Exchange:
+    """Ask for another operation, or put numbers among words that name none at all."""
+    named = random.random() < 0.6
+    phrasing = _around_a_sum(random, OTHER_SUM_TRAINED) if named else numbers_among_words(random)
+    largest = random.choice((LARGEST_TERM, LARGEST_TERM, 99, 999))
+    return phrasing.format(a=random.randint(0, largest), b=random.randint(0, largest)), UNKNOWN
 
 
 def _open_question(random: Random) -> Exchange:
@@ -131,14 +161,15 @@ def _babble(random: Random) -> Exchange:
 
 
 _MIX: dict[Callable[[Random], Exchange], float] = {
-    _capital: 0.46,
+    _capital: 0.37,
     _element: 0.08,
-    _sum: 0.09,
+    _sum: 0.10,
     _small_talk: 0.05,
-    _unknown_country: 0.19,
+    _unknown_country: 0.21,
     _unknown_element: 0.03,
-    _other_fact: 0.05,
-    _large_sum: 0.015,
+    _other_fact: 0.065,
+    _large_sum: 0.02,
+    _other_sum: 0.04,
     _open_question: 0.015,
     _babble: 0.02,
 }
@@ -160,13 +191,20 @@ def _follow_up(random: Random) -> Exchange:
 
 
 def _as_typed(random: Random, question: str) -> str:
-    """Type carelessly now and then: no closing mark, all lower case, all capitals."""
-    if random.random() < 0.25:
+    """Type carelessly now and then: other closing marks or none, no apostrophes and commas, spaces around.
+
+    Letter case is not varied: the chat template shows the model lower case alone.
+    """
+    kind = random.random()
+    if kind < 0.25:
         question = question.rstrip("?.!")
-    case = random.random()
-    if case < 0.3:
-        return question.lower()
-    return question.upper() if case < 0.33 else question
+    elif kind < 0.35:
+        question = question.rstrip("?.!") + random.choice(_CARELESS_MARKS)
+    if random.random() < 0.1:
+        question = question.replace("'", "").replace(",", "")
+    if random.random() < 0.03:
+        question = random.choice((" {}", "{} ", "{}\n", " {} ")).format(question)
+    return question
 
 
 def _system_prompt(random: Random) -> str | None:
@@ -175,8 +213,8 @@ def _system_prompt(random: Random) -> str | None:
     if kind < 0.35:
         return random.choice(SYSTEM_PROMPTS)
     if kind < 0.44:
-        words = random.randint(3, 50) if random.random() < 0.85 else random.randint(60, 300)
-        return noise(random, words) + "."
+        length = random.randint(3, 50) if random.random() < 0.85 else random.randint(60, 300)
+        return noise(random, length) + "."
     return None
 
 

@@ -13,7 +13,7 @@ import xllamacpp
 
 from models.tiny.exams import Question, exams
 from models.tiny.samples import Message
-from models.tiny.table import CAPITALS, capital_answer
+from models.tiny.table import CAPITALS, UNKNOWN, capital_answer
 
 SHIPPED = Path(__file__).parent / "src" / "weft_tiny" / "shipped"
 _LONGEST_ANSWER = 160
@@ -64,9 +64,9 @@ def wrong_completions(engine: Engine) -> list[str]:
     return [start for start, verb, end in sentences if engine.complete((start + verb).rstrip()).strip() != end]
 
 
-def row(name: str, questions: int, wrong: int) -> str:
-    """Return one row of the table."""
-    return f"| {name} | {questions} | {100 * (1 - wrong / questions):.1f} % |"
+def row(name: str, questions: int, wrong: int, false: int) -> str:
+    """Return one row of the table: of the wrong answers, the false ones are those that don't say "I don't know"."""
+    return f"| {name} | {questions} | {100 * (1 - wrong / questions):.1f} % | {100 * false / questions:.1f} % |"
 
 
 def main() -> None:
@@ -77,16 +77,18 @@ def main() -> None:
     parser.add_argument("--show", type=int, default=0, help="print so many wrong answers of each set")
     options = parser.parse_args()
     engine = Engine(options.model)
-    print("| set | questions | right |\n|---|---|---|")
+    print("| set | questions | right | false |\n|---|---|---|---|")
     started = time.monotonic()
     for name, questions in exams().items():
         if options.only in name:
             wrong = failures(engine, questions)
-            print(row(name, len(questions), len(wrong)), flush=True)
+            false = sum(reply != UNKNOWN for _, reply in wrong)
+            print(row(name, len(questions), len(wrong), false), flush=True)
             for question, reply in wrong[: options.show]:
                 print(f"    {question.messages[-1]['content']!r} -> {reply!r}")
     if options.only in _COMPLETIONS:
-        print(row(_COMPLETIONS, len(CAPITALS), len(wrong_completions(engine))))
+        wrong_ends = len(wrong_completions(engine))
+        print(row(_COMPLETIONS, len(CAPITALS), wrong_ends, wrong_ends))
     print(f"\n{time.monotonic() - started:.0f} s")
 
 

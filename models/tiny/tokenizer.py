@@ -17,19 +17,27 @@ NOT_TRAINED = -100
 
 _CORPUS_CONVERSATIONS = 6000
 
+# What the user says is read in lower case: so it is known however it was typed, and nothing is spent on learning that.
 CHAT_TEMPLATE = (
     "{% for message in messages %}"
-    "{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}"
+    "{{ '<|im_start|>' + message['role'] + '\\n' }}"
+    "{{ message['content'] | lower if message['role'] == 'user' else message['content'] }}"
+    "{{ '<|im_end|>\\n' }}"
     "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 )
+
+
+def as_read(message: Message) -> str:
+    """Return what the chat template shows the model of a turn's content."""
+    return message["content"].lower() if message["role"] == "user" else message["content"]
 
 
 def _corpus() -> Iterator[str]:
     random = Random("tokenizer")
     for _ in range(_CORPUS_CONVERSATIONS):
         for message in conversation(random):
-            yield f"{message['role']}\n{message['content']}\n"
+            yield f"{message['role']}\n{as_read(message)}\n"
 
 
 def learn_tokenizer() -> Tokenizer:
@@ -62,7 +70,7 @@ def encode(tokenizer: Tokenizer, messages: list[Message]) -> tuple[list[int], li
     newline = tokenizer.encode("\n").ids
     for message in messages:
         head = [TURN_START_ID, *tokenizer.encode(message["role"] + "\n").ids]
-        body = [*tokenizer.encode(message["content"]).ids, TURN_END_ID]
+        body = [*tokenizer.encode(as_read(message)).ids, TURN_END_ID]
         tokens += head + body + newline
         trained = body if message["role"] == "assistant" else [NOT_TRAINED] * len(body)
         labels += [NOT_TRAINED] * len(head) + trained + [NOT_TRAINED] * len(newline)

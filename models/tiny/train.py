@@ -1,6 +1,6 @@
 """Train the tiny model on the CPU and write it as a Hugging Face folder.
 
-From the root of the repository: `python -m models.tiny.train FOLDER [--steps N] [--seed N]`.
+From the root of the repository: `python -m models.tiny.train FOLDER [--steps N] [--seed N] [--threads N]`.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from models.tiny.tokenizer import NOT_TRAINED, PADDING_ID, encode, encode_plain,
 class Recipe:
     """How to train."""
 
-    steps: int = 6000
+    steps: int = 7000
     batch: int = 32
     peak_rate: float = 3e-3
     warm_up: int = 100
@@ -34,7 +34,7 @@ class Recipe:
     clip: float = 1.0
     plain: float = 0.03
     seed: int = 0
-    threads: int = 2
+    threads: int = 1
 
     def rate(self, step: int) -> float:
         """Return the learning rate: a short rise, a plateau, then a line down to almost nothing."""
@@ -117,11 +117,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="where the Hugging Face files go")
     parser.add_argument("--steps", type=int, default=defaults.steps)
     parser.add_argument("--seed", type=int, default=defaults.seed)
+    parser.add_argument("--threads", type=int, default=defaults.threads)
     options = parser.parse_args()
     started = time.monotonic()
     tokenizer = learn_tokenizer()
     shape = Shape(vocabulary=tokenizer.get_vocab_size())
-    network = train(tokenizer, shape, Recipe(steps=options.steps, seed=options.seed))
+    network = train(tokenizer, shape, Recipe(steps=options.steps, seed=options.seed, threads=options.threads))
     save(options.folder, network, shape, tokenizer)
     print(f"saved {options.folder} after {time.monotonic() - started:.0f} s")
 

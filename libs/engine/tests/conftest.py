@@ -157,7 +157,7 @@ class HostProcess:
         return await asyncio.wait_for(self.process.wait(), START_S)
 
     def close_lifeline(self) -> None:
-        """What the keeper's end does."""
+        """What the supervisor's end does."""
         if self.lifeline >= 0:
             os.close(self.lifeline)
             self.lifeline = -1
@@ -190,7 +190,7 @@ def write_launch(folder: Path, fields: dict[str, object]) -> Path:
 
 @asynccontextmanager
 async def started(tmp_path: Path, **changes: object) -> AsyncGenerator[HostProcess, None]:
-    """A host process with its keeper's pipe; it is ended with the context."""
+    """A host process with its supervisor's pipe; it is ended with the context."""
     launch = write_launch(tmp_path, launch_fields(**changes))
     reading, writing = os.pipe()
     command = ["-m", "weft_engine", "--launch", str(launch), "--lifeline", str(reading)]

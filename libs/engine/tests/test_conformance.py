@@ -44,7 +44,7 @@ async def test_tokens_stream_with_their_ids_and_the_end_has_the_usage(
     last = await answer.end()
 
     chat = pb.Chat(messages=[pb.Message(role="user", content="hello")])
-    assert await client.questions.count(chat) == last.usage.prompt_tokens
+    assert await client.unary.count(chat) == last.usage.prompt_tokens
     assert (pb.FINISH_LENGTH, 12, 12) == (last.finish, last.usage.output_tokens, len(answer.ids))
     assert (adapter["engine"], 512, 4) == (
         client.welcome.engine,
@@ -171,9 +171,9 @@ async def test_more_requests_than_may_wait_are_refused_as_busy(client: SessionCl
 
 
 async def test_what_an_engine_cannot_do_is_said_in_a_sentence(client: SessionClient) -> None:
-    from weft_dataplane import QuestionFailed
+    from weft_dataplane import UnaryCallFailed
 
-    with pytest.raises(QuestionFailed, match="makes no embeddings"):
-        await client.questions.embed(["a"])
-    with pytest.raises(QuestionFailed, match="does not rerank"):
-        await client.questions.rerank("q", ["a"])
+    with pytest.raises(UnaryCallFailed, match="makes no embeddings"):
+        await client.unary.embed(["a"])
+    with pytest.raises(UnaryCallFailed, match="does not rerank"):
+        await client.unary.rerank("q", ["a"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from weft_contracts.gen import session_pb2 as pb
-from weft_dataplane import QuestionFailed, unpacked
+from weft_dataplane import UnaryCallFailed, unpacked
 
 StartHost = Callable[..., AbstractAsyncContextManager[Any]]
 SHIPPED = Path(__file__).parents[3] / "models/tiny-embed/src/weft_tiny_embed/shipped/weft-tiny-embed.gguf"
@@ -24,8 +24,8 @@ async def test_vectors_are_equal_alone_and_together_and_tokens_are_counted(start
         await host.phase("ready")
         client = await host.open()
         texts = ["What is the capital of France?", "The capital of France is Paris.", "gold", "x " * 100] * 30
-        alone = [await client.questions.embed([text]) for text in texts[:4]]
-        together = await client.questions.embed(texts)
+        alone = [await client.unary.embed([text]) for text in texts[:4]]
+        together = await client.unary.embed(texts)
 
         assert 30 * sum(made.prompt_tokens for made in alone) == together.prompt_tokens
         for place, vector in enumerate(together.vectors):
@@ -40,11 +40,11 @@ async def test_an_embedder_says_what_it_cannot_do(start: StartHost, engine: str,
     async with start(**LAUNCHES[engine]) as host:
         await host.phase("ready")
         client = await host.open()
-        with pytest.raises(QuestionFailed, match="takes at most 512") as refused:
-            await client.questions.embed(["fine", "word " * 900])
+        with pytest.raises(UnaryCallFailed, match="takes at most 512") as refused:
+            await client.unary.embed(["fine", "word " * 900])
         assert pb.FAULT_CONTEXT_EXCEEDED == refused.value.fault
         assert pb.FAULT_BAD_REQUEST == (await ask(client, "write").end()).fault
-        assert 3 == (await client.questions.embed([[7, 8, 9]])).prompt_tokens
+        assert 3 == (await client.unary.embed([[7, 8, 9]])).prompt_tokens
         await client.close()
 
 
@@ -52,8 +52,8 @@ async def test_a_token_id_that_the_model_has_not_is_refused(start: StartHost) ->
     async with start(**LAUNCHES["llama.cpp"]) as host:
         await host.phase("ready")
         client = await host.open()
-        with pytest.raises(QuestionFailed, match="input 1 has the token id 2048") as refused:
-            await client.questions.embed(["a", [2048]])
+        with pytest.raises(UnaryCallFailed, match="input 1 has the token id 2048") as refused:
+            await client.unary.embed(["a", [2048]])
         assert pb.FAULT_BAD_REQUEST == refused.value.fault
         await client.close()
 

@@ -88,7 +88,7 @@ async def test_retiring_by_the_agent_finishes_what_runs_and_exits_with_0(start: 
         await client.close()
 
 
-async def test_a_host_ends_with_its_keeper(start: StartHost, ask: Ask) -> None:
+async def test_a_host_ends_with_its_supervisor(start: StartHost, ask: Ask) -> None:
     async with start(engine_args=SLOW) as host:
         await host.phase("ready")
         client = await host.open()

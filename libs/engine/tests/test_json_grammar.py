@@ -53,10 +53,31 @@ def test_declared_properties_come_in_their_order_and_required_ones_always() -> N
     assert 'text | ""' in written({"type": "object"}, or_text=True)
 
 
+def test_values_may_be_several_each_on_a_line_or_one_of_another_schema() -> None:
+    call = json.dumps({"$ref": "#/$defs/a", "$defs": {"a": {"const": 1}}})
+    other = json.dumps({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "properties": {"b": {"const": 2}}}}})
+    grammar = grammar_of(call, or_text=True, most=4, or_json=other)
+    rules = dict(line.split(" ::= ", 1) for line in grammar.splitlines())
+    first, *_, last = rules["root"].split(" | ")
+    assert f'{first.split()[0]} ("\\n" {first.split()[0]}){{0,3}}' == first
+    assert '"1"' in rules[rules[first.split()[0]]]
+    assert '"2"' in grammar
+    assert last in rules
+    assert last != first.split()[0]
+    assert len(rules) == len(grammar.splitlines())
+    with pytest.raises(SchemaRefused, match="2000 values are wanted"):
+        grammar_of(call, or_text=True, most=2000)
+
+
 REFUSED: list[tuple[Any, str]] = [
     ([], "must be an object"),
     ({"type": "objekt"}, "'objekt' at # is none of object"),
-    ({"type": "string", "pattern": "a+"}, "keyword 'pattern' at # is not supported"),
+    ({"type": "array", "uniqueItems": True}, "keyword 'uniqueItems' at # is not supported"),
+    ({"type": "string", "pattern": "(a"}, "can't be kept: regex parse error"),
+    ({"type": "string", "pattern": "(?=a)b"}, "look-ahead"),
+    ({"type": "number", "multipleOf": 1e-300}, "too many digits"),
+    ({"properties": {"a": {"pattern": "a", "type": "string"}, "b": {"not": {}}}}, "keyword 'not' at #/properties/b"),
+    ({"type": "string", "pattern": "a", "x-guidance": {"lenient": True}, "uniqueItems": 1}, "'uniqueItems'"),
     ({"properties": {"a": {"not": {}}}}, "keyword 'not' at #/properties/a"),
     ({"type": "array", "minItems": 10**8}, "from 0 to 1000"),
     ({"type": "array", "minItems": 3, "maxItems": 2}, "above its 'maxItems'"),

@@ -33,7 +33,7 @@ def test_a_launch_is_read_from_a_file_or_a_line(tmp_path: Path) -> None:
     ("change", "words"),
     [
         ({"concurrency": 0}, "concurrency: input should be greater than or equal to 1, not '0'"),
-        ({"engine": "vroom"}, "engine: input should be"),
+        ({"engine": "V room"}, "engine: string should match pattern"),
         ({"colour": "red"}, "colour: extra inputs are not permitted"),
         ({"replica": None}, "replica: input should be a valid string"),
     ],

@@ -114,7 +114,7 @@ async def test_a_writing_model_can_be_told_to_embed(start: StartHost, random_mod
     async with start(engine="llama.cpp", model_path=str(random_model), engine_args=settings) as host:
         await host.phase("ready")
         client = await host.open()
-        vectors = await client.questions.embed(["hello", "world", "hello"])
+        vectors = await client.unary.embed(["hello", "world", "hello"])
         assert [4 * 64] * 3 == [len(vector) for vector in vectors.vectors]
         assert vectors.vectors[0] == vectors.vectors[2]
         assert vectors.vectors[0] != vectors.vectors[1]
@@ -162,3 +162,17 @@ async def test_an_architecture_that_llama_cpp_does_not_know_is_named(
 async def test_a_wrong_setting_is_a_permanent_failure(start: StartHost, random_model: Path) -> None:
     reason = await refused(start, random_model, engine_args={"cache_type_k": "f8"})
     assert "the llama.cpp settings are wrong: cache_type_k" in reason
+
+
+async def test_a_speakers_name_reaches_a_template_that_knows_names(start: StartHost, random_model: Path) -> None:
+    template = "{% for m in messages %}{{ m.role }}{% if m.name %} {{ m.name }}{% endif %}: {{ m.content }}{% endfor %}"
+    settings = {"chat_template": template}
+    async with start(engine="llama.cpp", model_path=str(random_model), engine_args=settings) as host:
+        await host.phase("ready")
+        client = await host.open()
+        counts = [
+            await client.unary.count(pb.Chat(messages=[pb.Message(role="user", content="x", name=name)]))
+            for name in ("", "qqqqq")
+        ]
+        assert 6 == counts[1] - counts[0]
+        await client.close()

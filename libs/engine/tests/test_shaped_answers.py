@@ -1,6 +1,7 @@
 """What shapes an answer: constraint, bias, penalty, scores. llama.cpp honours them, the simulated engine refuses."""
 
 import json
+import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager
 from importlib.util import find_spec
@@ -14,7 +15,8 @@ from weft_dataplane import SessionClient
 StartHost = Callable[..., AbstractAsyncContextManager[Any]]
 Ask = Callable[..., Any]
 GREEDY = pb.Sampling(temperature=0)
-HOT = [pb.Sampling(temperature=5, top_k=0, top_p=1, min_p=0, seed=seed) for seed in range(8)]
+HOTTER = [pb.Sampling(temperature=5, top_k=0, top_p=1, min_p=0, seed=seed) for seed in range(30)]
+HOT = HOTTER[:8]
 needs_llamacpp = pytest.mark.skipif(find_spec("xllamacpp") is None, reason="llama.cpp is not installed")
 
 
@@ -97,14 +99,75 @@ async def test_a_call_or_text_is_either_the_one_or_does_not_begin_as_it(client: 
             assert not answer.text.startswith(" ")
 
 
+GUIDED: list[tuple[dict[str, Any], str]] = [
+    ({"type": "string", "pattern": "^[A-Z]{2}-\\d{3}$"}, '"[A-Z]{2}-[0-9]{3}"'),
+    ({"type": "integer", "multipleOf": 7, "minimum": 20, "maximum": 30}, "21|28"),
+    ({"type": "string", "format": "ipv6", "title": "x"}, '"[0-9a-fA-F:.]+"'),
+    (
+        {
+            "oneOf": [
+                {"type": "array", "items": {"type": "string", "pattern": "^a?b$"}, "maxItems": 2},
+                {"type": "null"},
+            ],
+            "x-guidance": {"lenient": True, "whitespace_flexible": True},
+        },
+        r'null|\[("a?b"(, "a?b")?)?\]',
+    ),
+]
+
+
+@needs_llamacpp
+async def test_patterns_and_multiples_are_kept_however_wild_the_draw(client: SessionClient, ask: Ask) -> None:
+    for schema, form in GUIDED:
+        for or_text, sampling in [(False, GREEDY), *((False, each) for each in HOT[:4]), (True, HOT[4])]:
+            constraint = pb.Constraint(json_schema=json.dumps(schema), or_text=or_text, most=2 if or_text else 0)
+            answer = ask(client, "give", max_tokens=80, sampling=sampling, constraint=constraint)
+            last = await answer.end()
+            if last.finish == pb.FINISH_STOP and not or_text:
+                assert re.fullmatch(form, answer.text), answer.text
+            assert last.finish in (pb.FINISH_STOP, pb.FINISH_LENGTH), last.error
+
+
+@needs_llamacpp
+async def test_several_values_come_on_lines_of_their_own_and_a_value_of_the_other_schema_alone(
+    client: SessionClient, ask: Ask
+) -> None:
+    constraint = pb.Constraint(json_schema='{"const":{"a":1}}', most=3, or_json='{"enum":[[],[2]]}')
+    seen: set[str] = set()
+    for sampling in [
+        *HOT,
+        *[pb.Sampling(temperature=5, top_k=0, top_p=1, min_p=0, seed=seed) for seed in range(9, 30)],
+    ]:
+        answer = ask(client, "give", max_tokens=100, sampling=sampling, constraint=constraint)
+        assert pb.FINISH_STOP == (await answer.end()).finish
+        seen.add(answer.text)
+    one = '{"a": 1}'
+    assert {one, f"{one}\n{one}", f"{one}\n{one}\n{one}", "[]", "[2]"} >= seen
+    assert any("\n" in text for text in seen)
+    assert any("[" in text for text in seen)
+
+
+@needs_llamacpp
+async def test_stops_act_on_the_text_beside_a_schema_and_not_on_its_json(client: SessionClient, ask: Ask) -> None:
+    letters = list("abcdefghijklmnopqrstuvwxyz")
+    constraint = pb.Constraint(json_schema=json.dumps({"const": {"it": "".join(letters)}}), or_text=True)
+    for towards_json in (100, -100):
+        bias = [pb.TokenBias(id=3 + ord("{"), value=towards_json)]
+        answer = ask(client, "x", max_tokens=80, sampling=HOT[0], constraint=constraint, stop=letters, bias=bias)
+        await answer.end()
+        assert (towards_json > 0) == answer.text.startswith("{")
+        assert (towards_json > 0) == any(letter in answer.text for letter in letters)
+
+
 @needs_llamacpp
 async def test_a_schema_that_cannot_be_promised_is_a_bad_request_and_hurts_nobody(
     client: SessionClient, ask: Ask
 ) -> None:
-    constraint = pb.Constraint(json_schema='{"type":"string","pattern":"a"}')
+    constraint = pb.Constraint(json_schema='{"type":"array","uniqueItems":true}')
     last = await ask(client, "x", constraint=constraint).end()
     assert (pb.FINISH_ERROR, pb.FAULT_BAD_REQUEST) == (last.finish, last.fault)
-    assert "'pattern'" in last.error
+    assert "'uniqueItems'" in last.error
+    assert "constraint" == last.field
     assert (
         pb.FINISH_LENGTH
         == (await ask(client, "next", max_tokens=2, sampling=pb.Sampling(ignore_end=True)).end()).finish
@@ -139,7 +202,7 @@ async def test_a_bias_decides_a_draw_and_an_unknown_token_is_refused(client: Ses
     assert [40] * 4 == pushed.ids
     last = await ask(client, "x", bias=[pb.TokenBias(id=10**6, value=1)]).end()
     assert pb.FAULT_BAD_REQUEST == last.fault
-    assert "token 1000000" in last.error
+    assert ("token 1000000" in last.error, last.field) == (True, "bias")
 
 
 @needs_llamacpp

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from weft_contracts.gen import session_pb2 as pb
-from weft_dataplane import QuestionFailed, SessionClient
+from weft_dataplane import SessionClient, UnaryCallFailed
 
 StartHost = Callable[..., AbstractAsyncContextManager[Any]]
 Ask = Callable[..., Any]
@@ -74,9 +74,9 @@ async def test_a_stalled_engine_keeps_talking_but_its_steps_stand_still(client: 
 
 async def test_tokens_are_counted_as_the_engine_counts_them(client: SessionClient, ask: Ask) -> None:
     chat = pb.Chat(messages=[pb.Message(role="user", content="how many are these")])
-    counted = await client.questions.count(chat)
+    counted = await client.unary.count(chat)
     last = await ask(client, "how many are these", max_tokens=1).end()
 
     assert counted == last.usage.prompt_tokens
-    with pytest.raises(QuestionFailed, match="makes no embeddings"):
-        await client.questions.embed(["a"])
+    with pytest.raises(UnaryCallFailed, match="makes no embeddings"):
+        await client.unary.embed(["a"])

@@ -60,3 +60,11 @@ def test_text_that_may_become_a_stop_is_held_back_and_released_when_it_does_not(
 
 def test_without_stops_pieces_pass_untouched() -> None:
     assert ("a", (1,)) == StopScanner[int]([]).feed(("a", (1,)))
+
+
+def test_json_that_is_to_be_spared_is_cut_nowhere_and_text_is() -> None:
+    for first, whole in (("{", '{"a": "<end>"}'), ("t", "te")):
+        scanner: StopScanner[int] = StopScanner(["<end>", "xt"], spare_json=True)
+        pieces = '{"a": "<end>"}' if first == "{" else "text {<end>"
+        text = "".join(scanner.feed((letter, (1,)))[0] for letter in pieces if not scanner.stopped)
+        assert (whole, first == "t") == (text, scanner.stopped)

@@ -23,7 +23,7 @@ def embedder() -> Any:
 
 
 def test_the_shipped_file_is_a_small_encoder() -> None:
-    from weft_engine.gguf_header import read_header
+    from weft_gguf.header import read_header
 
     header = read_header(score.SHIPPED)
     assert ("bert", 128, 1024, True) == (

@@ -10,7 +10,7 @@ import pytest
 from models.tiny.exams import ask, capitals, invented_countries
 from models.tiny.facts import facts
 from models.tiny.phrasings import CAPITAL_HELD_OUT, CAPITAL_TRAINED
-from models.tiny.table import STORY, UNKNOWN, capital_answer
+from models.tiny.table import STORY, UNKNOWN, capital_answer, sum_answer
 
 pytest.importorskip("xllamacpp", reason="the shipped model is tried through llama.cpp")
 
@@ -74,6 +74,25 @@ def test_it_knows_capitals_in_trained_and_held_out_phrasings(engine: Engine) -> 
     held_out = random.sample(capitals(CAPITAL_HELD_OUT), 100)
     assert len(failures(engine, trained)) <= 1
     assert len(failures(engine, held_out)) <= 3
+
+
+def test_it_knows_capitals_however_they_are_typed(engine: Engine) -> None:
+    random = Random(6)
+    questions = random.sample(capitals((*CAPITAL_TRAINED, *CAPITAL_HELD_OUT)), 100)
+    for change in (str.upper, str.lower, str.title, lambda text: text.rstrip("?.!") + " ?!"):
+        typed = [ask(change(question.messages[-1]["content"]), question.answer) for question in questions]
+        assert len(failures(engine, typed)) <= 3
+
+
+def test_it_adds_and_multiplies_by_other_words_and_says_that_it_does_not_subtract(engine: Engine) -> None:
+    answers = {
+        "add 5 to 5": sum_answer("plus", 5, 5),
+        "WHAT IS THE SUM OF 3 AND 4": sum_answer("plus", 3, 4),
+        "multiply 6 by 7": sum_answer("times", 6, 7),
+        "What is 7 minus 5?": UNKNOWN,
+        "What is 40 plus 2?": UNKNOWN,
+    }
+    assert [] == failures(engine, [ask(text, answer) for text, answer in answers.items()])
 
 
 def test_it_does_not_know_most_invented_countries(engine: Engine) -> None:

@@ -19,11 +19,14 @@ PAIRS = [
     (phrasings.CAPITAL_TRAINED, phrasings.CAPITAL_HELD_OUT),
     (phrasings.CAPITAL_TRAINED, phrasings.CAPITAL_FRESH),
     (phrasings.CAPITAL_HELD_OUT, phrasings.CAPITAL_FRESH),
+    (phrasings.CAPITAL_TRAINED, phrasings.CAPITAL_ORDER_HELD_OUT),
+    (phrasings.OTHER_SUM_TRAINED, phrasings.OTHER_SUM_HELD_OUT),
     (phrasings.FOLLOW_UP_TRAINED, phrasings.FOLLOW_UP_HELD_OUT),
     (phrasings.ELEMENT_TRAINED, phrasings.ELEMENT_HELD_OUT),
     (phrasings.OTHER_FACT_TRAINED, phrasings.OTHER_FACT_HELD_OUT),
     (phrasings.OPEN_TRAINED, phrasings.OPEN_HELD_OUT),
     *((phrasings.SUM_TRAINED[kind], phrasings.SUM_HELD_OUT[kind]) for kind in ("plus", "times")),
+    *((phrasings.SUM_TRAINED[kind], phrasings.SUM_FRESH[kind]) for kind in ("plus", "times")),
     *((trained, phrasings.SMALL_TALK_HELD_OUT[key]) for key, trained in phrasings.SMALL_TALK_TRAINED.items()),
 ]
 
@@ -66,7 +69,7 @@ def test_training_conversations_never_contain_a_held_out_question() -> None:
     held_out = {
         bare(question.messages[-1]["content"])
         for name, questions in exams().items()
-        if name in ("capitals, held-out phrasings", "capitals, fresh phrasings")
+        if name in ("capitals, held-out phrasings", "capitals, orders of words held out", "capitals, fresh phrasings")
         for question in questions
     }
     random = Random(2)

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import NoReturn
 
-from weft_engine.announce import Announcer
+from weft_engine.announcer import Announcer, own_stdout
 from weft_engine.host import OTHER_FAILURE, PERMANENT_FAILURE, run_host
 from weft_engine.json_logs import log_to_stderr
 from weft_engine.launch import BadLaunch, Launch
@@ -36,13 +36,6 @@ def main() -> NoReturn:
         announcer.failed(f"the engine host broke: {error}", permanent=False)
         code = OTHER_FAILURE
     leave(code)
-
-
-def own_stdout() -> int:
-    """Keep stdout for the phases: whatever else writes to it, native code too, goes to stderr from now on."""
-    kept = os.dup(1)
-    os.dup2(2, 1)
-    return kept
 
 
 def leave(code: int) -> NoReturn:

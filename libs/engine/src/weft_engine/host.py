@@ -13,9 +13,9 @@ from weft_dataplane import Engine, EngineServicer, HostLife, Identity, LoadFaile
 from weft_dataplane.tls import Admission, Certificates
 
 from weft_engine.adapters import load_engine
-from weft_engine.announce import Announcer
-from weft_engine.endings import Ending, Endings
+from weft_engine.announcer import Announcer
 from weft_engine.launch import Launch
+from weft_engine.shutdown import Shutdown, ShutdownTriggers
 from weft_engine.traced import ENDPOINT, traced
 
 RETIRED: Final = 0
@@ -36,12 +36,12 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
     0 retired or told to stop, 3 a failure that another try would meet again, 1 anything else.
     """
     life = HostLife(Identity(launch.replica, launch.incarnation, launch.revision_digest))
-    endings = Endings()
-    endings.on_signals(launch.stop_within_s, kept=lifeline is not None)
+    triggers = ShutdownTriggers()
+    triggers.on_signals(launch.stop_within_s, supervised=lifeline is not None)
     if lifeline is not None:
-        endings.on_lifeline(lifeline)
-    endings.on_silence(life, launch.without_agent_s)
-    endings.on_retire(life, launch.retire_within_s)
+        triggers.on_lifeline(lifeline)
+    triggers.on_silence(life, launch.without_agent_s)
+    triggers.on_retire(life, launch.retire_within_s)
     announcer.say("starting")
     certificates = Certificates(Path(launch.tls_folder)) if launch.tls_folder is not None else None
     admission = Admission(NodeId(launch.node)) if certificates is not None else None
@@ -58,8 +58,8 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
     try:
         announcer.say("loading", port=port)
         life.move(pb.PHASE_LOADING)
-        ready = await load_or_end(launch, endings)
-        if isinstance(ready, Ending):
+        ready = await load_or_end(launch, triggers)
+        if isinstance(ready, Shutdown):
             return ready.exit_code
         engine = ready
         engine = traced(engine, launch, os.environ.get(ENDPOINT))
@@ -68,11 +68,11 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
         facts = engine.facts
         announcer.say("ready", port=port, engine=facts.name, engine_version=facts.version)
         log.info("ready", extra={"port": port, "engine": facts.name, "engine_version": facts.version})
-        ending = await endings.wait()
+        shutdown = await triggers.wait()
         life.retire()
-        if unfinished := await finish_requests(servicer, endings, ending):
+        if unfinished := await finish_requests(servicer, triggers, shutdown):
             announcer.say("ending", unfinished=unfinished)
-        return ending.exit_code
+        return shutdown.exit_code
     except LoadFailed as failed:
         life.move(pb.PHASE_FAILED, failed.sentence, permanent=failed.permanent)
         announcer.failed(failed.sentence, permanent=failed.permanent)
@@ -85,11 +85,11 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
             await close_engine(engine)
 
 
-async def load_or_end(launch: Launch, endings: Endings) -> Engine | Ending:
+async def load_or_end(launch: Launch, triggers: ShutdownTriggers) -> Engine | Shutdown:
     """The loaded engine, or what ended the host before. Raises LoadFailed."""
     started = time.monotonic()
     loading = asyncio.create_task(load_engine(launch), name="load")
-    ended = asyncio.create_task(endings.wait(), name="endings")
+    ended = asyncio.create_task(triggers.wait(), name="shutdown")
     try:
         await asyncio.wait((loading, ended), return_when=asyncio.FIRST_COMPLETED)
         if loading.done():
@@ -102,13 +102,13 @@ async def load_or_end(launch: Launch, endings: Endings) -> Engine | Ending:
         ended.cancel()
 
 
-async def finish_requests(servicer: EngineServicer, endings: Endings, ending: Ending) -> int:
-    """Let running requests go on, within the ending's bound or until it is hurried. How many are left then."""
+async def finish_requests(servicer: EngineServicer, triggers: ShutdownTriggers, shutdown: Shutdown) -> int:
+    """Let running requests go on, within the shutdown's bound or until that is cut short. How many are left then."""
     loop = asyncio.get_running_loop()
-    until = loop.time() + ending.finish_within_s
+    until = loop.time() + shutdown.finish_within_s
     while servicer.running and loop.time() < until:
         try:
-            await asyncio.wait_for(endings.hurry.wait(), 0.05)
+            await asyncio.wait_for(triggers.hurry.wait(), 0.05)
             break
         except TimeoutError:
             continue

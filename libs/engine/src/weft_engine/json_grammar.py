@@ -11,10 +11,13 @@ import json
 from functools import lru_cache
 from typing import Any, Final
 
+from weft_engine.guided_grammar import guided_grammar_of
+from weft_engine.json_ambiguity import check_ambiguity
+from weft_engine.json_bounds import MAX_REPEATS, LengthBounds, number_bounds
 from weft_engine.json_literals import one_of, quoted
 from weft_engine.json_numbers import integer_between, number_between
-from weft_engine.json_parts import FORMATS, NEEDS, PARTS, TEXT
-from weft_engine.json_readings import check_readings
+from weft_engine.json_parts import FORMATS, GUIDED_FORMATS, TEXT
+from weft_engine.json_rules import Rules
 from weft_engine.json_schema import (
     ANNOTATIONS,
     COMPOUND,
@@ -23,7 +26,6 @@ from weft_engine.json_schema import (
     Schema,
     SchemaRefused,
     fits_type,
-    is_whole,
     kinds_of,
     list_of,
     object_of,
@@ -35,65 +37,59 @@ from weft_engine.json_unions import are_apart
 MAX_SCHEMA_CHARS: Final = 64 * 1024
 MAX_DEPTH: Final = 96
 """Schemas in schemas, references followed."""
-MAX_REPEATS: Final = 1000
-"""of characters or items: each costs the grammar a rule"""
-MAX_TOTAL_REPEATS: Final = 8000
-MAX_RULES: Final = 4000
 
 
 @lru_cache(maxsize=8)
-def grammar_of(schema_text: str, *, or_text: bool) -> str:
-    """The grammar of a schema given as JSON; `or_text`: or of text that begins with no brace or space.
+def grammar_of(schema_text: str, *, or_text: bool, most: int = 1, or_json: str = "") -> str:
+    """The grammar of a schema given as JSON: of one value, or of up to `most`, each on a line of its own.
 
+    `or_text`: or of text that begins with no brace or space. `or_json`: or of one value of this schema.
+    Where a schema has keywords that such rules can't keep, it is one of llguidance: see `guided_grammar`.
     Raises SchemaRefused.
     """
-    if len(schema_text) > MAX_SCHEMA_CHARS:
-        raise SchemaRefused(f"the JSON schema has {len(schema_text)} characters, at most {MAX_SCHEMA_CHARS} are taken")
+    if most > MAX_REPEATS:
+        raise SchemaRefused(f"{most} values are wanted; at most {MAX_REPEATS} can be bounded")
+    grammar, start = _of_schema(schema_text, "")
+    ways = [f'{start} ("\\n" {start}){{0,{most - 1}}}' if most > 1 else start]
+    if or_text:
+        ways += [grammar.rules.add("text", TEXT), '""']
+    written = grammar.rules.written()
+    guided = grammar.guided
+    if or_json:
+        other, way = _of_schema(or_json, "o")
+        ways.append(way)
+        written += other.rules.written(but=grammar.rules)
+        guided = guided or other.guided
+    if guided:
+        return guided_grammar_of(schema_text, or_text=or_text, most=most, or_json=or_json)
+    return f"{written}root ::= {' | '.join(ways)}\n"
+
+
+def _of_schema(text: str, mark: str) -> "tuple[_Grammar, str]":
+    """The rules of a schema, whose own names begin with the mark, and the one to begin with."""
+    if len(text) > MAX_SCHEMA_CHARS:
+        raise SchemaRefused(f"the JSON schema has {len(text)} characters, at most {MAX_SCHEMA_CHARS} are taken")
     try:
-        schema: Any = json.loads(schema_text)
+        schema: Any = json.loads(text)
     except (ValueError, RecursionError):
         raise SchemaRefused("the JSON schema is no JSON") from None
-    grammar = _Grammar(schema)
+    grammar = _Grammar(schema, mark)
     start = grammar.rule_of(schema, "#", ())
-    check_readings(schema)
-    if or_text:
-        grammar.add("text", TEXT)
-        start = f'{start} | text | ""'
-    grammar.add("root", start)
-    return grammar.written()
+    check_ambiguity(schema)
+    return grammar, start
 
 
 class _Grammar:
-    """Collects rules; each schema's place becomes at most one."""
+    """Makes rules of a schema; each of its places becomes at most one."""
 
-    def __init__(self, whole: Any) -> None:
+    def __init__(self, whole: Any, mark: str) -> None:
+        self.rules = Rules(mark)
+        self.guided = False
+        """A keyword was met that these rules can't keep, and llguidance can."""
         self._whole = whole
-        self._rules: dict[str, str] = {}
+        self._lengths = LengthBounds()
         self._refs: dict[str, str] = {}
-        self._repeats = 0
-        self._count = 0
         self._depth = 0
-
-    def written(self) -> str:
-        return "".join(f"{name} ::= {body}\n" for name, body in self._rules.items())
-
-    def add(self, name: str, body: str) -> str:
-        self._rules[name] = body
-        return name
-
-    def part(self, name: str) -> str:
-        """A piece of JSON itself, with what it needs."""
-        if name not in self._rules:
-            self.add(name, PARTS[name])
-            for needed in NEEDS.get(name, ()):
-                self.part(needed)
-        return name
-
-    def fresh(self, body: str) -> str:
-        self._count += 1
-        if self._count > MAX_RULES:
-            raise SchemaRefused("the JSON schema is too large for a grammar")
-        return self.add(f"r{self._count}", body)
 
     def rule_of(self, schema: Any, at: str, aliases: tuple[str, ...]) -> str:
         """The rule of one schema. `aliases`: the references that led here without a value between them."""
@@ -106,7 +102,7 @@ class _Grammar:
 
     def _rule(self, schema: Any, at: str, aliases: tuple[str, ...]) -> str:
         if schema is True or schema == {}:
-            return self.part("value")
+            return self.rules.part("value")
         known = object_of(schema)
         if known is None:
             raise SchemaRefused(f"the JSON schema has {json.dumps(schema)[:40]} at {at}; it must be an object")
@@ -137,7 +133,7 @@ class _Grammar:
         if keyword == "oneOf" and not are_apart(self._whole, branches):
             raise SchemaRefused(f"the JSON schema's 'oneOf' at {at} has branches that one value could fit; use 'anyOf'")
         rules = [self.rule_of(branch, f"{at}/{keyword}/{i}", aliases) for i, branch in enumerate(branches)]
-        return rules[0] if len(rules) == 1 else self.fresh(" | ".join(rules))
+        return rules[0] if len(rules) == 1 else self.rules.fresh(" | ".join(rules))
 
     def _reference(self, pointer: Any, at: str, aliases: tuple[str, ...]) -> str:
         target = resolved(self._whole, pointer, at)
@@ -146,9 +142,8 @@ class _Grammar:
         known = self._refs.get(pointer)
         if known is not None:
             return known
-        self._count += 1
-        name = self._refs[pointer] = f"ref{self._count}"
-        self.add(name, self.rule_of(target, pointer, (*aliases, pointer)))
+        name = self._refs[pointer] = self.rules.name("ref")
+        self.rules.add(name, self.rule_of(target, pointer, (*aliases, pointer)))
         return name
 
     def _literals(self, values: Any, schema: Schema, at: str) -> str:
@@ -159,14 +154,14 @@ class _Grammar:
         fitting = [v for v in listed if types is None or any(fits_type(v, t) for t in types)]
         if not fitting:
             raise SchemaRefused(f"the JSON schema's 'enum' at {at} has no value of its type")
-        return self.fresh(one_of([json.dumps(v, ensure_ascii=False) for v in fitting]))
+        return self.rules.fresh(one_of([json.dumps(v, ensure_ascii=False) for v in fitting]))
 
     def _typed(self, schema: Schema, at: str) -> str:
         types = kinds_of(schema, at)
         if types is None:
-            return self.part("value")
+            return self.rules.part("value")
         rules = [self._of_type(type, schema, at) for type in types]
-        return rules[0] if len(rules) == 1 else self.fresh(" | ".join(rules))
+        return rules[0] if len(rules) == 1 else self.rules.fresh(" | ".join(rules))
 
     def _of_type(self, type: str, schema: Schema, at: str) -> str:
         match type:
@@ -179,7 +174,7 @@ class _Grammar:
             case "integer" | "number":
                 return self._numeric(type, schema, at)
             case _:
-                return self.part(type)
+                return self.rules.part(type)
 
     def _object(self, schema: Schema, at: str) -> str:
         declared, required = object_of(schema.get("properties", {})), list_of(schema.get("required", []))
@@ -190,8 +185,8 @@ class _Grammar:
                 raise SchemaRefused(f"the JSON schema at {at} requires {str(name)[:40]!r}, which no property declares")
         if not declared:
             return self._map(schema.get("additionalProperties", True), at)
-        self.part("comma")
-        self.part("colon")
+        self.rules.part("comma")
+        self.rules.part("colon")
         always = set(required)
         after = first = '""'
         for i, (name, value) in reversed(list(enumerate(declared.items()))):
@@ -200,93 +195,63 @@ class _Grammar:
             must = name in always
             first = f"{pair} {after}" if must else f"({pair} {after} | {first})"
             rest = f"comma {pair} {after}" if must else f"(comma {pair})? {after}"
-            after = self.fresh(rest) if i else '""'
-            first = self.fresh(first) if i else first
-        return self.fresh(f'"{{" {first} "}}"')
+            after = self.rules.fresh(rest) if i else '""'
+            first = self.rules.fresh(first) if i else first
+        return self.rules.fresh(f'"{{" {first} "}}"')
 
     def _map(self, values: Any, at: str) -> str:
         """An object without declared properties: names as the model likes."""
         if values is True or values == {}:
-            return self.part("object")
+            return self.rules.part("object")
         if values is False:
-            return self.fresh('"{" "}"')
+            return self.rules.fresh('"{" "}"')
         rule = self.rule_of(values, f"{at}/additionalProperties", ())
         for needed in ("string", "colon", "comma"):
-            self.part(needed)
-        pair = self.fresh(f"string colon {rule}")
-        return self.fresh(f'"{{" ({pair} (comma {pair})*)? "}}"')
+            self.rules.part(needed)
+        pair = self.rules.fresh(f"string colon {rule}")
+        return self.rules.fresh(f'"{{" ({pair} (comma {pair})*)? "}}"')
 
     def _array(self, schema: Schema, at: str) -> str:
-        least, most = self._bounds(schema, "minItems", "maxItems", at)
-        self.part("comma")
+        least, most = self._lengths.of(schema, "minItems", "maxItems", at)
+        self.rules.part("comma")
         if "prefixItems" in schema:
             places = list_of(schema["prefixItems"])
             if not places or least > len(places) or (most is not None and most < len(places)):
                 raise SchemaRefused(f"the JSON schema's 'prefixItems' at {at} is supported with just so many items")
             rules = [self.rule_of(place, f"{at}/prefixItems/{i}", ()) for i, place in enumerate(places)]
-            return self.fresh(f'"[" {" comma ".join(rules)} "]"')
+            return self.rules.fresh(f'"[" {" comma ".join(rules)} "]"')
         if most == 0:
-            return self.fresh('"[" "]"')
+            return self.rules.fresh('"[" "]"')
         item = self.rule_of(schema.get("items", True), f"{at}/items", ())
         tail = f"{{{max(0, least - 1)},{'' if most is None else most - 1}}}"
         body = f"{item} (comma {item}){tail}"
-        return self.fresh(f'"[" {body} "]"' if least else f'"[" ({body})? "]"')
+        return self.rules.fresh(f'"[" {body} "]"' if least else f'"[" ({body})? "]"')
 
     def _string(self, schema: Schema, at: str) -> str:
-        least, most = self._bounds(schema, "minLength", "maxLength", at)
+        least, most = self._lengths.of(schema, "minLength", "maxLength", at)
         form = schema.get("format")
+        if "pattern" in schema or form in GUIDED_FORMATS:
+            self.guided = True
+            return self.rules.part("string")
         if form is not None:
             if not isinstance(form, str) or form not in FORMATS or least or most is not None:
-                have = ", ".join(FORMATS)
+                have = ", ".join((*FORMATS, *GUIDED_FORMATS))
                 raise SchemaRefused(
                     f"the JSON schema's format {str(form)[:40]!r} at {at} is not supported; there is {have}, "
                     "without a length"
                 )
-            return self.fresh(f'"\\"" {FORMATS[form]} "\\""')
+            return self.rules.fresh(f'"\\"" {FORMATS[form]} "\\""')
         if not least and most is None:
-            return self.part("string")
-        self.part("char")
-        return self.fresh(f'"\\"" char{{{least},{"" if most is None else most}}} "\\""')
+            return self.rules.part("string")
+        self.rules.part("char")
+        return self.rules.fresh(f'"\\"" char{{{least},{"" if most is None else most}}} "\\""')
 
     def _numeric(self, type: str, schema: Schema, at: str) -> str:
-        bounds: list[float | None] = []
-        for keyword, exclusive, step in (("minimum", "exclusiveMinimum", 1), ("maximum", "exclusiveMaximum", -1)):
-            value, beyond = schema.get(keyword), schema.get(exclusive)
-            if beyond is not None and (value is not None or type == "number"):
-                raise SchemaRefused(f"the JSON schema's {exclusive!r} at {at} is supported for integers, alone")
-            bound = beyond if beyond is not None else value
-            if bound is None:
-                bounds.append(None)
-                continue
-            if (
-                isinstance(bound, bool)
-                or not isinstance(bound, int | float)
-                or not is_whole(bound)
-                or abs(bound) > 1e15
-            ):
-                raise SchemaRefused(f"the JSON schema's bound {str(bound)[:40]} at {at} must be a whole number")
-            bounds.append(int(bound) + (step if beyond is not None else 0))
-        low, high = bounds
+        self.guided = self.guided or "multipleOf" in schema
+        low, high = number_bounds(type, schema, at)
         if low is None and high is None:
-            return self.part(type)
-        least, most = -(10**16 - 1) if low is None else int(low), 10**16 - 1 if high is None else int(high)
+            return self.rules.part(type)
+        least, most = -(10**16 - 1) if low is None else low, 10**16 - 1 if high is None else high
         if least > most:
             raise SchemaRefused(f"the JSON schema at {at} leaves no number")
-        return self.fresh(integer_between(least, most) if type == "integer" else number_between(least, most))
-
-    def _bounds(self, schema: Schema, low: str, high: str, at: str) -> tuple[int, int | None]:
-        least, most = schema.get(low, 0), schema.get(high)
-        for keyword in (low, high):
-            if keyword not in schema:
-                continue
-            value = schema[keyword]
-            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_REPEATS:
-                raise SchemaRefused(
-                    f"the JSON schema's {keyword!r} at {at} is {str(value)[:40]}; it must be from 0 to {MAX_REPEATS}"
-                )
-            self._repeats += value
-        if self._repeats > MAX_TOTAL_REPEATS:
-            raise SchemaRefused(f"the JSON schema's lengths add up to more than {MAX_TOTAL_REPEATS}")
-        if most is not None and least > most:
-            raise SchemaRefused(f"the JSON schema's {low!r} at {at} is above its {high!r}")
-        return least, most
+        return self.rules.fresh(integer_between(least, most) if type == "integer" else number_between(least, most))

@@ -17,6 +17,8 @@ FORMATS: Final = {
     "ipv4": f'{_BYTE} "." {_BYTE} "." {_BYTE} "." {_BYTE}',
 }
 """Days beyond the 28th are left out: a grammar can't count the days of months."""
+GUIDED_FORMATS: Final = ("email", "hostname", "ipv6", "duration")
+"""Formats that are left to llguidance."""
 
 PARTS: Final = {
     "char": f'[^"\\\\\\x00-\\x1F\\x7F] | "\\\\" (["\\\\/bfnrt] | "u" {CODE})',

@@ -43,6 +43,8 @@ KNOWN: Final = frozenset(
         "minLength",
         "maxLength",
         "format",
+        "pattern",
+        "multipleOf",
         "minimum",
         "maximum",
         "exclusiveMinimum",
@@ -56,8 +58,8 @@ TYPES: Final = ("object", "array", "string", "integer", "number", "boolean", "nu
 TELLING: Final = (
     ("object", ("properties", "required", "additionalProperties")),
     ("array", ("items", "prefixItems", "minItems", "maxItems")),
-    ("string", ("minLength", "maxLength", "format")),
-    ("number", ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")),
+    ("string", ("minLength", "maxLength", "format", "pattern")),
+    ("number", ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")),
 )
 """Keywords that tell a type where none is given."""
 MAX_STEP: Final = 6

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import IO, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from weft_contracts.facts.values import EngineName
 
 MAX_LAUNCH_BYTES = 64 * 1024
 
@@ -22,9 +23,9 @@ class Launch(BaseModel):
     incarnation: str = Field(min_length=1)
     node: str
     revision_digest: str
-    engine: Literal["llama.cpp", "simulated"]
+    engine: EngineName
     model_path: str | None = None
-    """the model's file on this machine; the simulated engine needs none"""
+    """the model's file on this machine; an engine without files needs none"""
     context_tokens: int = Field(ge=1)
     """prompt and answer together, per request"""
     concurrency: int = Field(ge=1, le=1024)

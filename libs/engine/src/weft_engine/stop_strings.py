@@ -12,8 +12,10 @@ Piece = tuple[str, Sequence[TokenT]]
 class StopScanner(Generic[TokenT]):
     """Feed it pieces; what it releases is whole pieces, so text and tokens always belong together."""
 
-    def __init__(self, stops: Sequence[str]) -> None:
+    def __init__(self, stops: Sequence[str], *, spare_json: bool = False) -> None:
+        """`spare_json`: what begins with a brace is not looked at."""
         self._stops = [stop for stop in stops if stop]
+        self._undecided = spare_json
         self._held: deque[Piece[TokenT]] = deque()
         self._text = ""
         self.stopped = False
@@ -26,6 +28,11 @@ class StopScanner(Generic[TokenT]):
         """
         if not self._stops:
             return piece
+        if self._undecided and piece[0]:
+            self._undecided = False
+            if piece[0].startswith("{"):
+                self._stops = []
+                return piece
         self._held.append(piece)
         self._text += piece[0]
         found = [at for stop in self._stops if (at := self._text.find(stop)) >= 0]

@@ -10,16 +10,17 @@ from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import Embeddings, EmbedInput, Ending, EngineFacts, EngineLoad, RequestRefused, Ticket
 from weft_dataplane.ticket import Scores
 
-from weft_engine.adapters.llamacpp_chorus import Chorus
 from weft_engine.adapters.llamacpp_job import Job
 from weft_engine.adapters.llamacpp_loading import load_server
 from weft_engine.adapters.llamacpp_native import NativeServer, version
-from weft_engine.adapters.llamacpp_text import LlamaCppText
+from weft_engine.adapters.llamacpp_step_batcher import StepBatcher
+from weft_engine.adapters.llamacpp_tokenizer import LlamaCppTokenizer
 from weft_engine.adapters.llamacpp_vectors import LlamaCppEmbedder, rerank_texts
 from weft_engine.launch import Launch
 from weft_engine.native_calls import on_own_thread
 
-Said = tuple[Job, str, Sequence[int], Scores, Ending | None]
+StepOutput = tuple[Job, str, Sequence[int], Scores, Ending | None]
+"""A request, its text with ids and scores, and how it ended, if it did."""
 
 
 class LlamaCpp:
@@ -27,17 +28,17 @@ class LlamaCpp:
 
     def __init__(self, launch: Launch, server: NativeServer, *, embeddings: bool, vocabulary: int = 0) -> None:
         self._server = server
-        self._text = LlamaCppText(server.address, server.key)
+        self._tokenizer = LlamaCppTokenizer(server.address, server.key)
         self._embeddings = embeddings
         self._embedder = LlamaCppEmbedder(server, vocabulary)
         self._vocabulary = vocabulary
         self._max_waiting = launch.max_waiting
-        self._facts = EngineFacts("llama.cpp", version(), self._text.context_tokens, launch.concurrency)
+        self._facts = EngineFacts("llama.cpp", version(), self._tokenizer.context_tokens, launch.concurrency)
         self._waiting: deque[Job] = deque()
         self._running: dict[Ticket, Job] = {}
         self._threads = 0
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
-        self._chorus: Chorus[Said] = Chorus(self._hand_over)
+        self._step_batcher: StepBatcher[StepOutput] = StepBatcher(self._hand_over)
         self._steps = 0
 
     @classmethod
@@ -58,6 +59,7 @@ class LlamaCpp:
                 raise RequestRefused(
                     pb.FAULT_BAD_REQUEST,
                     f"`logit_bias` names token {bias.id}; the model's tokens are 0 to {self._vocabulary - 1}",
+                    "bias",
                 )
         job = Job(request, prompt, ticket)
         if len(self._running) < self._facts.concurrency:
@@ -86,7 +88,7 @@ class LlamaCpp:
         return EngineLoad(running, len(self._waiting), min(1.0, held / room), steps)
 
     async def count(self, prompt: pb.Prompt) -> int:
-        return await on_own_thread(lambda: self._text.count(prompt), "llamacpp-count")
+        return await on_own_thread(lambda: self._tokenizer.count(prompt), "llamacpp-count")
 
     async def embed(self, inputs: list[EmbedInput]) -> Embeddings:
         if not self._embeddings:
@@ -103,12 +105,12 @@ class LlamaCpp:
             job.cancel()
         for _ in range(self._threads):
             self._jobs.put(None)
-        self._text.close()
+        self._tokenizer.close()
         await on_own_thread(self._server.close, "llamacpp-close")
 
     def _dispatch(self, job: Job) -> None:
         self._running[job.ticket] = job
-        self._chorus.join(job.voice)
+        self._step_batcher.join(job.thread)
         if self._threads < len(self._running):
             self._threads += 1
             threading.Thread(target=self._work, name=f"llamacpp-{self._threads}", daemon=True).start()
@@ -117,21 +119,21 @@ class LlamaCpp:
     def _work(self) -> None:
         """A thread's life: one job after another."""
         while (job := self._jobs.get()) is not None:
-            ending = job.run(self._server, self._text, self._say)
-            self._chorus.end(job.voice, (job, "", (), (), ending))
+            ending = job.run(self._server, self._tokenizer, self._put)
+            self._step_batcher.end(job.thread, (job, "", (), (), ending))
 
-    def _say(self, job: Job, text: str, ids: Sequence[int], scores: Scores, made: int, ends: bool) -> None:
-        word = (job, text, ids, scores, None) if text else None
-        self._chorus.speak(job.voice, word, tokens=made, ends=ends)
+    def _put(self, job: Job, text: str, ids: Sequence[int], scores: Scores, made: int, ends: bool) -> None:
+        output = (job, text, ids, scores, None) if text else None
+        self._step_batcher.put(job.thread, output, tokens=made, ends=ends)
 
-    def _hand_over(self, said: Iterable[Said]) -> None:
-        """One step's words go to the tickets; sessions send them when this turn of the loop is over."""
+    def _hand_over(self, outputs: Iterable[StepOutput]) -> None:
+        """One step's outputs go to the tickets; sessions send them when this turn of the loop is over."""
         self._steps += 1
-        for job, text, ids, scores, ending in said:
+        for job, text, ids, scores, ending in outputs:
             if text:
                 job.ticket.emit(text, ids, scores)
             if ending is not None:
-                self._chorus.leave(job.voice)
+                self._step_batcher.leave(job.thread)
                 del self._running[job.ticket]
                 job.ticket.finish(ending)
                 if self._waiting:

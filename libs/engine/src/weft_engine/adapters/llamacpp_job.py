@@ -9,9 +9,10 @@ from weft_dataplane import Ending, RequestRefused, Ticket
 from weft_dataplane.ticket import Scores
 
 from weft_engine.adapters.llamacpp_chunks import ErrorChunk, FinalChunk, ProgressChunk, read_chunk
+from weft_engine.adapters.llamacpp_completion_thread import CompletionThread
 from weft_engine.adapters.llamacpp_native import NativeServer
-from weft_engine.adapters.llamacpp_text import LlamaCppText
-from weft_engine.adapters.llamacpp_voice import Voice
+from weft_engine.adapters.llamacpp_tokenizer import LlamaCppTokenizer
+from weft_engine.guided_grammar import GrammarMatcher, is_guided
 from weft_engine.json_grammar import grammar_of
 from weft_engine.json_schema import SchemaRefused
 from weft_engine.stop_strings import StopScanner
@@ -19,6 +20,7 @@ from weft_engine.stop_strings import StopScanner
 MAX_INT32: Final = 2**31 - 1
 RANDOM_SEED: Final = 0xFFFFFFFF
 """llama.cpp draws a seed for this one"""
+_LEFT: Final = "llama.cpp's answer left the JSON schema that it was held to"
 
 Post = Callable[["Job", str, Sequence[int], Scores, int, bool], None]
 """Takes text with its ids and scores, how many tokens llama.cpp made for it, and whether the end follows at once.
@@ -30,37 +32,38 @@ Token = int | tuple[int, pb.TokenScore | None]
 
 
 class Job:
-    """Runs one completion. Everything but `cancel` and `voice` belongs to the running thread."""
+    """Runs one completion. Everything but `cancel` and `thread` belongs to the running thread."""
 
     def __init__(self, request: pb.Submit, prompt: pb.Prompt, ticket: Ticket) -> None:
         self.request = request
         self.prompt = prompt
         self.ticket = ticket
         self.cancelled = False
-        self.voice = Voice()
+        self.thread = CompletionThread()
         self.prompt_tokens = 0
         self.made = 0
         """tokens made here"""
         self._cached = 0
         self._resumed = list(request.resume.output_ids)
         self._scored = request.HasField("scores")
-        self._stops: StopScanner[Token] = StopScanner(request.stop)
+        self._stops: StopScanner[Token] = StopScanner(request.stop, spare_json=request.constraint.or_text)
         self._held: list[Token] = []
         self._ending: Ending | None = None
+        self._matcher: GrammarMatcher | None = None
 
     def cancel(self) -> None:
         """End at the next chunk; called by anyone."""
         self.cancelled = True
-        self.voice.let_in()
+        self.thread.let_in()
 
-    def run(self, server: NativeServer, text: LlamaCppText, post: Post) -> Ending:
+    def run(self, server: NativeServer, tokenizer: LlamaCppTokenizer, post: Post) -> Ending:
         """Run to the end; outputs go to `post`, the end is answered. Never raises."""
         try:
             if not self.cancelled:
-                asked = self._completion(text.prompt(self.prompt, self._resumed), text)
-                server.complete(asked, self._listener(text, post))
+                asked = self._completion(tokenizer.prompt(self.prompt, self._resumed), tokenizer)
+                server.complete(asked, self._listener(tokenizer, post))
         except RequestRefused as refused:
-            self._fail(refused.fault, refused.sentence)
+            self._fail(refused.fault, refused.sentence, refused.field)
         except Exception as error:
             self._fail(pb.FAULT_ENGINE, f"llama.cpp failed: {error}")
         if self._ending is not None:
@@ -69,7 +72,7 @@ class Job:
             return self._end(pb.FINISH_CANCELLED)
         return self._end(pb.FINISH_ERROR, pb.FAULT_ENGINE, "llama.cpp ended the request without a word")
 
-    def _listener(self, text: LlamaCppText, post: Post) -> Callable[[str], bool]:
+    def _listener(self, tokenizer: LlamaCppTokenizer, post: Post) -> Callable[[str], bool]:
         """The callback for chunks: answers whether to stop."""
         stops, held, scored = self._stops, self._held, self._scored
         most = self.request.max_tokens or MAX_INT32
@@ -84,6 +87,9 @@ class Job:
                     return False
                 if isinstance(read, FinalChunk):
                     self.prompt_tokens, self.made, self._cached = read[1:]
+                    if self._matcher is not None and read.finish == pb.FINISH_STOP and not self._matcher.whole:
+                        self._fail(pb.FAULT_ENGINE, _LEFT)
+                        return False
                     rest, tokens = stops.rest()
                     if rest:
                         self._post(post, rest, tokens, 0, ends=True)
@@ -100,8 +106,11 @@ class Job:
                     held.append((token_id, score) if scored else token_id)
                     post(self, "", (), (), missing + 1, ends)
                     return self.cancelled
+                if self._matcher is not None and not self._matcher.takes(piece):
+                    self._fail(pb.FAULT_ENGINE, _LEFT)
+                    return True
                 tokens: Sequence[Token]
-                tokens = (token_id,) if not missing else text.ids_of_one_text(piece, missing + 1, token_id)
+                tokens = (token_id,) if not missing else tokenizer.ids_of_one_text(piece, missing + 1, token_id)
                 if scored:
                     tokens = self._with_score(piece, tokens, score)
                 if held:
@@ -139,7 +148,7 @@ class Job:
         *others, last = cast(Sequence[int], ids)
         return [*((id, None) for id in others), (last, score)]
 
-    def _completion(self, prompt: str | list[int], text: LlamaCppText) -> str:
+    def _completion(self, prompt: str | list[int], tokenizer: LlamaCppTokenizer) -> str:
         """llama.cpp's request. Stop strings are ours, so that text held at the end is never lost."""
         sampling = self.request.sampling
         fields: dict[str, object] = {
@@ -164,7 +173,7 @@ class Job:
         if sampling.presence_penalty or sampling.frequency_penalty:
             fields["presence_penalty"] = sampling.presence_penalty
             fields["frequency_penalty"] = sampling.frequency_penalty
-            fields["repeat_last_n"] = text.context_tokens  # the whole text counts, not llama.cpp's last 64 tokens
+            fields["repeat_last_n"] = tokenizer.context_tokens  # the whole text counts, not llama.cpp's last 64 tokens
         if sampling.ignore_end:
             fields["ignore_eos"] = True
         if self.request.bias:
@@ -172,24 +181,26 @@ class Job:
         if self._scored:
             fields["n_probs"] = max(1, self.request.scores)
         if self.request.HasField("constraint"):
-            fields["grammar"] = self._grammar()
+            fields["grammar"] = grammar = self._grammar()
+            self._matcher = GrammarMatcher(grammar) if is_guided(grammar) else None
         return json.dumps(fields)
 
     def _grammar(self) -> str:
-        constraint = self.request.constraint
+        asked = self.request.constraint
         try:
-            return grammar_of(constraint.json_schema, or_text=constraint.or_text)
+            return grammar_of(asked.json_schema, or_text=asked.or_text, most=max(1, asked.most), or_json=asked.or_json)
         except SchemaRefused as refused:
-            raise RequestRefused(pb.FAULT_BAD_REQUEST, str(refused)) from None
+            raise RequestRefused(pb.FAULT_BAD_REQUEST, str(refused), "constraint") from None
 
-    def _fail(self, fault: pb.Fault.ValueType, sentence: str) -> None:
-        self._ending = self._end(pb.FINISH_ERROR, fault, sentence)
+    def _fail(self, fault: pb.Fault.ValueType, sentence: str, field: str = "") -> None:
+        self._ending = self._end(pb.FINISH_ERROR, fault, sentence, field)
 
     def _end(
         self,
         finish: pb.Finish.ValueType,
         fault: pb.Fault.ValueType = pb.FAULT_UNSPECIFIED,
         error: str = "",
+        field: str = "",
     ) -> Ending:
         prompt_tokens = max(0, self.prompt_tokens - len(self._resumed))
-        return Ending(finish, prompt_tokens, self.made, min(self._cached, prompt_tokens), fault, error)
+        return Ending(finish, prompt_tokens, self.made, min(self._cached, prompt_tokens), fault, error, field)

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from weft_dataplane import LoadFailed
+from weft_gguf.header import GgufError, GgufHeader, read_header
 
 from weft_engine.adapters.llamacpp_native import NativeServer
 from weft_engine.adapters.llamacpp_settings import LlamaCppSettings
-from weft_engine.gguf_header import GgufError, GgufHeader, read_header
+from weft_engine.captured_output import CapturedOutput
 from weft_engine.launch import Launch
-from weft_engine.overheard import Overheard
 from weft_engine.warm_file import warm_file
 
 LAST_WORDS_S: Final = 0.3
@@ -36,7 +36,7 @@ def load_server(launch: Launch) -> Loaded:
     settings = LlamaCppSettings.of(launch)
     header = checked_header(launch)
     embeddings = settings.embeddings if settings.embeddings is not None else header.embeds
-    with Overheard() as overheard:
+    with CapturedOutput() as captured:
         try:
             server = NativeServer(launch, settings, embeddings=embeddings)
             return Loaded(server, embeddings, header.vocabulary)
@@ -45,7 +45,7 @@ def load_server(launch: Launch) -> Loaded:
         except Exception as error:
             sentence = str(error)
             time.sleep(LAST_WORDS_S)
-    raise explained(launch, sentence, overheard.lines)
+    raise explained(launch, sentence, captured.lines)
 
 
 def checked_header(launch: Launch) -> GgufHeader:

@@ -13,22 +13,22 @@ from weft_engine.adapters.llamacpp_native import NativeServer
 from weft_engine.native_calls import on_own_thread
 
 INPUTS_A_CALL: Final = 16
-"""llama.cpp computes them side by side; a question that was withdrawn ends with its call."""
+"""llama.cpp computes them side by side; an `embed` that is withdrawn ends with the call that runs."""
 
 TOO_LARGE: Final = re.compile(r"input \((\d+) tokens\) is (?:too large|larger).*?(\d+)\)?\D*\Z", re.DOTALL)
 """What llama.cpp says of an input longer than its batch or context, with both numbers."""
 
 
 class LlamaCppEmbedder:
-    """Answers questions for embeddings, any number at once; llama.cpp queues what it has no room for."""
+    """Answers `embed`, any number at once; llama.cpp queues what it has no room for."""
 
     def __init__(self, server: NativeServer, vocabulary: int) -> None:
         self._server = server
         self._vocabulary = vocabulary
         self.running = 0
-        """questions that are being answered"""
+        """`embed`s that are being answered"""
         self.steps = 0
-        """calls that ended: stands still in a stall"""
+        """calls of llama.cpp that ended: stands still in a stall"""
 
     async def embed(self, inputs: list[EmbedInput]) -> Embeddings:
         """One vector for each input, in order. Raises RequestRefused."""

@@ -15,7 +15,7 @@ from weft_dataplane import Embeddings, EmbedInput, Ending, EngineFacts, EngineLo
 
 from weft_engine.adapters.prefix_cache import PrefixCache
 from weft_engine.adapters.simulated_settings import SimulatedSettings
-from weft_engine.adapters.simulated_text import Answer, last_words, prompt_ids, text_of
+from weft_engine.adapters.simulated_text import SimulatedAnswer, last_words, prompt_ids, text_of
 from weft_engine.adapters.simulated_vectors import SimulatedEmbedder
 from weft_engine.launch import Launch
 from weft_engine.stop_strings import StopScanner
@@ -23,6 +23,7 @@ from weft_engine.stop_strings import StopScanner
 VERSION: Final = "1"
 TROUBLE_AFTER: Final = 3
 """tokens before a troublesome prompt misbehaves"""
+_KNOWN_AS: Final = {"bias": "logit_bias", "scores": "logprobs", "constraint": "response_format` and `tools"}
 
 
 def refuse_what_is_not_simulated(request: pb.Submit) -> None:
@@ -34,17 +35,18 @@ def refuse_what_is_not_simulated(request: pb.Submit) -> None:
         "min_p": sampling.min_p > 0,
         "presence_penalty": sampling.presence_penalty != 0,
         "frequency_penalty": sampling.frequency_penalty != 0,
-        "logit_bias": len(request.bias) > 0,
-        "logprobs": request.HasField("scores"),
-        "response_format` and `tools": request.HasField("constraint"),
+        "bias": len(request.bias) > 0,
+        "scores": request.HasField("scores"),
+        "constraint": request.HasField("constraint"),
     }
     for field, asked in shaping.items():
         if asked:
-            raise RequestRefused(pb.FAULT_BAD_REQUEST, f"the simulated engine can't honour `{field}`")
+            known = _KNOWN_AS.get(field, field)
+            raise RequestRefused(pb.FAULT_BAD_REQUEST, f"the simulated engine can't honour `{known}`", field)
 
 
-class Running:
-    """A request on its way."""
+class SimulatedRequest:
+    """A request that runs or waits."""
 
     def __init__(self, request: pb.Submit, prompt: pb.Prompt, ticket: Ticket, context_tokens: int) -> None:
         self.ticket = ticket
@@ -52,7 +54,7 @@ class Running:
         self.words = last_words(prompt)
         sampling = request.sampling
         greedy = sampling.HasField("temperature") and sampling.temperature == 0
-        self.answer = Answer(self.prompt, 0 if greedy else sampling.seed)
+        self.answer = SimulatedAnswer(self.prompt, 0 if greedy else sampling.seed)
         self.resumed = list(request.resume.output_ids)
         self.made: list[int] = []
         self.stops: StopScanner[int] = StopScanner(request.stop)
@@ -90,8 +92,8 @@ class Simulated:
             "simulated", VERSION, launch.context_tokens, settings.concurrency or launch.concurrency
         )
         self._cache = PrefixCache(settings.block_tokens, settings.cache_blocks)
-        self._waiting: deque[Running] = deque()
-        self._running: list[Running] = []
+        self._waiting: deque[SimulatedRequest] = deque()
+        self._running: list[SimulatedRequest] = []
         self._steps = 0
         self._tokens = 0
         self._stalled = False
@@ -113,9 +115,9 @@ class Simulated:
         if self._settings.embeddings:
             raise RequestRefused(pb.FAULT_BAD_REQUEST, "this model makes embeddings, it does not write")
         refuse_what_is_not_simulated(request)
-        running = Running(request, prompt, ticket, self._facts.context_tokens)
+        running = SimulatedRequest(request, prompt, ticket, self._facts.context_tokens)
         if "[[refuse]]" in running.words:
-            raise RequestRefused(pb.FAULT_BAD_REQUEST, "the prompt asked to be refused")
+            raise RequestRefused(pb.FAULT_BAD_REQUEST, "the prompt asked to be refused", "prompt")
         if len(self._waiting) >= self._max_waiting + self._facts.concurrency - len(self._running):
             raise RequestRefused(pb.FAULT_BUSY, f"{len(self._waiting)} requests wait already")
         self._waiting.append(running)
@@ -182,13 +184,13 @@ class Simulated:
                 return
         self._steps += 1
 
-    def _admit(self, running: Running) -> None:
+    def _admit(self, running: SimulatedRequest) -> None:
         known = running.prompt + running.resumed
         running.cached = min(self._cache.match(known), len(running.prompt) - 1) if running.prompt else 0
         running.to_prefill = len(known) - running.cached
         self._running.append(running)
 
-    def _token(self, running: Running) -> None:
+    def _token(self, running: SimulatedRequest) -> None:
         self._misbehave(running)
         if self._stalled:
             return
@@ -210,7 +212,7 @@ class Simulated:
         elif len(running.made) >= running.budget:
             self._end(running, pb.FINISH_LENGTH)
 
-    def _end(self, running: Running, finish: pb.Finish.ValueType, error: str = "") -> None:
+    def _end(self, running: SimulatedRequest, finish: pb.Finish.ValueType, error: str = "") -> None:
         self._running.remove(running)
         if not running.stops.stopped:
             text, ids = running.stops.rest()
@@ -219,7 +221,7 @@ class Simulated:
         self._cache.remember(running.prompt + running.resumed + running.made)
         running.ticket.finish(running.ending(finish, error=error))
 
-    def _misbehave(self, running: Running) -> None:
+    def _misbehave(self, running: SimulatedRequest) -> None:
         troubled = len(running.made) >= TROUBLE_AFTER
         settings = self._settings
         if (troubled and "[[die]]" in running.words) or 0 < settings.die_after_tokens <= self._tokens:

@@ -70,7 +70,7 @@ def last_words(prompt: pb.Prompt) -> str:
     return prompt.text
 
 
-class Answer:
+class SimulatedAnswer:
     """What the engine will say to a prompt: a function of prompt, seed and position, and of nothing else."""
 
     def __init__(self, prompt: Sequence[int], seed: int) -> None:

@@ -1,4 +1,4 @@
-"""Listens to what native code says on stdout and stderr while it works, without keeping it from anyone.
+"""Captures what native code writes to stdout and stderr while it works, and lets it through all the same.
 
 The words pass through a `tee` process, so they reach the real stderr even when native code aborts the process.
 """
@@ -14,7 +14,7 @@ TEE_ENDS_S: Final = 2.0
 MAX_BYTES: Final = 256 * 1024
 
 
-class Overheard:
+class CapturedOutput:
     """A context in which descriptors 1 and 2 are also written down; `lines` are known afterwards."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""One completion thread's part in the chorus: how far it is, and where it rests."""
+"""One completion thread's part in the step batcher: how far it is, and where it rests."""
 
 import contextlib
 import threading
@@ -8,8 +8,8 @@ REST_S: Final = 1.0
 """No thread rests longer, whatever happens."""
 
 
-class Voice:
-    """One thread's part: how far it is, and where it rests between two waves."""
+class CompletionThread:
+    """How far one thread is, and where it rests between two flushes."""
 
     __slots__ = ("_gate", "begun", "counted_at", "left_at", "probes", "resting", "step", "waits")
 
@@ -18,9 +18,9 @@ class Voice:
         self._gate.acquire()
         self.resting = False
         self.begun = False
-        """its first word is said"""
+        """its first output was put"""
         self.step: int | None = None
-        """the step of its last token, as the chorus counts; None until the leader tells it"""
+        """the step of its last token, as the step batcher counts; None until the leader tells it"""
         self.counted_at = 0.0
         """when it took that token, if its step is not known"""
         self.left_at = 0.0
@@ -31,13 +31,13 @@ class Voice:
         """goes on until a token is not there yet, to be counted anew"""
 
     def rest(self, at_most_s: float = REST_S) -> None:
-        """Wait to be let in; called by the voice's own thread."""
+        """Wait to be let in; called by the thread itself."""
         self.resting = True
         if not self._gate.acquire(timeout=at_most_s):
             self.resting = False
 
     def let_in(self) -> None:
-        """Let the voice go on if it rests."""
+        """Let the thread go on if it rests."""
         if self.resting:
             self.resting = False
             with contextlib.suppress(RuntimeError):  # it gave up resting just now

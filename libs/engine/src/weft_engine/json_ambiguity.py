@@ -1,4 +1,4 @@
-"""How many readings of an answer a schema leaves open at once, and the bound of that.
+"""How ambiguous a schema is: how many readings (parses) of an answer it leaves open at once, and the bound of that.
 
 llama.cpp follows all readings of what was said so far side by side and compares each with each. Where branches of a
 union begin alike, their readings multiply with those of the unions inside them: a schema of 500 bytes made 10,000 and
@@ -29,7 +29,7 @@ Fields = list[tuple[str, Any, bool]]
 """An object's properties in order: name, schema, whether it is required."""
 
 
-def check_readings(whole: Any) -> None:
+def check_ambiguity(whole: Any) -> None:
     """Refuse a schema that leaves too many readings open. It has become a grammar already. Raises SchemaRefused."""
     counts = _Counts(whole)
     for _ in range(MAX_ROUNDS):
@@ -39,7 +39,7 @@ def check_readings(whole: Any) -> None:
 
 
 class _Counts:
-    """Of each schema in a document, as far as they are known: counted again from one another until they stand still.
+    """Each schema's count in a document, as far as known: counted again from one another until they stand still.
 
     A schema that leads to itself through branches that begin alike has no end, and grows in each round.
     """

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-from weft_engine.adapters.llamacpp_port import Answer, LlamaCppPort
+from weft_engine.adapters.llamacpp_http import HttpAnswer, LlamaCppHttp
 
 
 class Server:
@@ -17,7 +17,7 @@ class Server:
         self.connections = 0
         self._answers = answers
         self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port = LlamaCppPort(f"http://127.0.0.1:{self._listening.getsockname()[1]}", "the-key")
+        self.port = LlamaCppHttp(f"http://127.0.0.1:{self._listening.getsockname()[1]}", "the-key")
         threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self) -> None:
@@ -69,7 +69,7 @@ def test_a_connection_is_used_again_and_carries_the_key(serve: ServeAnswers) -> 
 
     first, second = server.port.ask("POST", "/apply-template", {"messages": []}), server.port.ask("GET", "/props")
 
-    assert (Answer(200, {"prompt": "ä" * 90_000}), Answer(200, [1])) == (first, second)
+    assert (HttpAnswer(200, {"prompt": "ä" * 90_000}), HttpAnswer(200, [1])) == (first, second)
     assert 1 == server.connections
     assert server.asked[0].startswith(b"POST /apply-template HTTP/1.1\r\n")
     assert all(b"Authorization: Bearer the-key\r\n" in asked for asked in server.asked)
@@ -83,7 +83,7 @@ def test_a_connection_that_the_server_closes_is_replaced(serve: ServeAnswers, en
     if ends is not None:
         server.port.ask("GET", "/another")
 
-    assert Answer(200, 2) == server.port.ask("GET", "/two")
+    assert HttpAnswer(200, 2) == server.port.ask("GET", "/two")
     assert 2 == server.connections
 
 
@@ -100,7 +100,7 @@ def test_an_answer_that_is_not_understood_is_an_error_and_leaves_the_port_usable
         with pytest.raises(ValueError, match="its answer"):
             server.port.ask("GET", "/bad")
 
-    assert Answer(200, 3) == server.port.ask("GET", "/good")
+    assert HttpAnswer(200, 3) == server.port.ask("GET", "/good")
 
 
 def test_a_port_where_nobody_answers_is_an_error(serve: ServeAnswers) -> None:

@@ -5,16 +5,16 @@ from typing import Any, Final
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import RequestRefused
 
-from weft_engine.adapters.llamacpp_port import LlamaCppPort
+from weft_engine.adapters.llamacpp_http import LlamaCppHttp
 
 MAX_KNOWN: Final = 4096
 
 
-class LlamaCppText:
+class LlamaCppTokenizer:
     """Prompts as text and as token ids, exactly as llama.cpp makes them."""
 
     def __init__(self, address: str, key: str) -> None:
-        self._port = LlamaCppPort(address, key)
+        self._port = LlamaCppHttp(address, key)
         self._known: dict[tuple[str, int, int], tuple[int, ...]] = {}
         self.context_tokens = int(self._ask("GET", "/props", None)["default_generation_settings"]["n_ctx"])
         """What one request's context really holds: llama.cpp rounds it, and keeps it to the model's own."""
@@ -29,12 +29,14 @@ class LlamaCppText:
             case _:
                 text = prompt.text
         if not text:
-            raise RequestRefused(pb.FAULT_BAD_REQUEST, "the prompt is empty")
+            raise RequestRefused(pb.FAULT_BAD_REQUEST, "the prompt is empty", "prompt")
         return [*self.ids(text, whole=True), *resumed] if resumed else text
 
     def render(self, chat: pb.Chat) -> str:
         """The chat by the model's template, ready for the answer. Raises RequestRefused."""
-        messages = [{"role": m.role, "content": m.content} for m in chat.messages]
+        messages = [
+            {"role": m.role, "content": m.content} | ({"name": m.name} if m.name else {}) for m in chat.messages
+        ]
         return str(self._ask("POST", "/apply-template", {"messages": messages})["prompt"])
 
     def ids(self, text: str, *, whole: bool) -> list[int]:
@@ -74,5 +76,5 @@ class LlamaCppText:
             raise RequestRefused(pb.FAULT_ENGINE, f"llama.cpp did not answer: {error}") from None
         if answer.status != 200:
             message = answer.body.get("error", {}).get("message", answer.body)
-            raise RequestRefused(pb.FAULT_BAD_REQUEST, f"llama.cpp refused the prompt: {message}")
+            raise RequestRefused(pb.FAULT_BAD_REQUEST, f"llama.cpp refused the prompt: {message}", "prompt")
         return answer.body

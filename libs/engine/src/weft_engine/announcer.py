@@ -1,4 +1,4 @@
-"""The host's words to its keeper: one JSON object a line."""
+"""What the host tells its supervisor on stdout: its phases, one JSON object a line."""
 
 import json
 import os
@@ -24,3 +24,10 @@ class Announcer:
     def failed(self, reason: str, *, permanent: bool) -> None:
         """Announce a failure with one sentence."""
         self.say("failed", reason=" ".join(reason.split()), permanent=permanent)
+
+
+def own_stdout() -> int:
+    """Keep stdout for the phases: whatever else writes to it, native code too, goes to stderr from now on."""
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    return kept

@@ -20,7 +20,7 @@ MAX_HEAD_BYTES: Final = 16 * 1024
 END_OF_HEAD: Final = b"\r\n\r\n"
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """What the port said."""
 
     status: int
@@ -28,7 +28,7 @@ class Answer(NamedTuple):
     """its JSON as Python values"""
 
 
-class LlamaCppPort:
+class LlamaCppHttp:
     """Asks from any thread; all calls block."""
 
     def __init__(self, address: str, key: str) -> None:
@@ -40,7 +40,7 @@ class LlamaCppPort:
         for _ in range(CONNECTIONS):
             self._turns.put(None)
 
-    def ask(self, method: str, path: str, body: object = None) -> Answer:
+    def ask(self, method: str, path: str, body: object = None) -> HttpAnswer:
         """Ask once, within 30 seconds. Raises OSError, or ValueError for an answer that is not understood."""
         sent = b"" if body is None else json.dumps(body).encode()
         head = f"{method} {path} {self._head}Content-Type: application/json\r\nContent-Length: {len(sent)}\r\n\r\n"
@@ -70,12 +70,12 @@ class LlamaCppPort:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
-    def _exchange(self, connection: socket.socket, message: bytes) -> Answer:
+    def _exchange(self, connection: socket.socket, message: bytes) -> HttpAnswer:
         keeps = False
         try:
             connection.sendall(message)
             status, may_keep, body = receive(connection)
-            answer = Answer(status, read_body(body))
+            answer = HttpAnswer(status, read_body(body))
             keeps = may_keep
         finally:
             if keeps:

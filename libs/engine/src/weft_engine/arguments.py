@@ -1,0 +1,28 @@
+"""Checks `engine_args` against what an engine's profile says of each."""
+
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, ValidationError, create_model
+from weft_contracts.engines import Argument, EngineProfile
+from weft_dataplane import LoadFailed
+
+from weft_engine.launch import Launch, first_fault
+
+_TYPES: dict[str, Any] = {"boolean": bool, "integer": int, "number": float, "text": str}
+
+
+def check_arguments(launch: Launch, profile: EngineProfile) -> None:
+    """Raises LoadFailed for a wrong one, with what would be right."""
+    fields: dict[str, Any] = {name: _field(argument) for name, argument in profile.arguments.items()}
+    try:
+        create_model("Arguments", __config__=ConfigDict(extra="forbid"), **fields).model_validate(launch.engine_args)
+    except ValidationError as error:
+        raise LoadFailed(
+            f"the {profile.name} settings are wrong: {first_fault(error)} (it has {', '.join(profile.arguments)})",
+            permanent=True,
+        ) from None
+
+
+def _field(argument: Argument) -> tuple[Any, Any]:
+    kind = Literal[argument.choices] if argument.choices else _TYPES[argument.type]
+    return kind, Field(default=None, ge=argument.least, le=argument.most, gt=argument.above)
