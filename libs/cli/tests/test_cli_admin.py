@@ -6,10 +6,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 from weft_cli.app import app
-from weft_cli.commands.tokens import span
-from weft_cli.failure import Exit, Failure
-
-from .fake_gateway import FakeGateway
+from weft_client.failure import Exit, Failure
+from weft_testing.fake_gateway import FakeGateway
 
 Weft = Callable[[str], Any]
 
@@ -104,10 +102,3 @@ def test_what_cant_be_meant_is_wrong_usage_and_asks_nothing(fake: FakeGateway, w
     failure = done.exception
     assert Exit.USAGE == (failure.exit if isinstance(failure, Failure) else done.exit_code), done.output
     assert [] == fake.asked
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("90", 90), ("90s", 90), ("30m", 1_800), ("12h", 43_200), ("7d", 604_800)]
-)
-def test_a_span_is_read_in_seconds(text: str, seconds: int) -> None:
-    assert seconds == span(text)

@@ -8,16 +8,14 @@ from typing import Any
 
 import pytest
 from typer.testing import CliRunner
-from weft_cli import where
+from weft_cli import locate
 from weft_cli.app import app
-from weft_cli.client import Gateway, Refused, Unreachable
 from weft_cli.commands import models
-from weft_cli.embedded import run_file
-from weft_cli.embedded.state import State
-from weft_cli.failure import Exit, Failure
-from weft_servers.port import choose
-
-from .fake_gateway import FakeGateway
+from weft_client.failure import Exit, Failure
+from weft_client.sources import name_for
+from weft_embedded import run_file
+from weft_embedded.state import State
+from weft_testing.fake_gateway import FakeGateway
 
 Weft = Callable[..., Any]
 
@@ -29,41 +27,11 @@ def weft(fake: FakeGateway, monkeypatch: pytest.MonkeyPatch) -> Weft:
     return lambda *arguments: CliRunner().invoke(app, list(arguments))
 
 
-@pytest.mark.parametrize(
-    ("body", "sentence"),
-    [
-        ({"detail": "there is no model x"}, "there is no model x"),
-        ({"error": {"message": "messages is empty"}}, "messages is empty"),
-        ({"title": "Not Found"}, "Not Found"),
-        (b"plain words", "plain words"),
-        (b"", "the gateway answered with status 422 and no reason"),
-    ],
-)
-def test_every_form_of_an_error_becomes_its_sentence(fake: FakeGateway, body: Any, sentence: str) -> None:
-    fake.answers["GET", "/x"] = (422, body)
-    with pytest.raises(Refused) as refused:
-        Gateway(fake.url).get("/x")
-    assert (422, sentence) == (refused.value.status, str(refused.value))
-
-
-def test_a_gateway_that_isnt_there_is_named_with_what_to_do() -> None:
-    port = choose()[0]
-    with pytest.raises(Unreachable, match=f"nothing answers at http://127.0.0.1:{port}.*weft up"):
-        Gateway(f"http://127.0.0.1:{port}").get("/x")
-
-
-@pytest.mark.parametrize("url", ["ftp://somewhere", "", "host:port", "http://host:99999", "http://[::1", "http://"])
-def test_an_address_that_is_none_is_refused(url: str) -> None:
-    with pytest.raises(Failure, match="no address of a gateway") as refused:
-        Gateway(url)
-    assert Exit.USAGE == refused.value.exit
-
-
 def test_a_command_for_a_state_without_a_mesh_goes_to_no_other_mesh(tmp_path: Path) -> None:
     with pytest.raises(Failure, match=f"no mesh runs on {tmp_path}") as refused:
-        where.gateway(tmp_path, None)
+        locate.gateway(tmp_path, None)
     assert Exit.NOT_RUNNING == refused.value.exit
-    assert "http://10.0.0.1:80" == where.gateway(tmp_path, "10.0.0.1:80").url
+    assert "http://10.0.0.1:80" == locate.gateway(tmp_path, "10.0.0.1:80").url
 
 
 def test_bytes_that_are_no_text_are_refused_in_one_sentence(fake: FakeGateway, weft: Weft) -> None:
@@ -75,24 +43,12 @@ def test_bytes_that_are_no_text_are_refused_in_one_sentence(fake: FakeGateway, w
 def test_an_empty_name_is_not_taken_for_none(fake: FakeGateway, weft: Weft) -> None:
     fake.answers["POST", "/api/models"] = (400, {"detail": "`name` does not fit"})
     refused = weft("deploy", "tiny", "--name", "")
-    assert "`name` does not fit" == str(refused.exception)
+    assert "--name does not fit" == str(refused.exception)
     assert "" == fake.asked[-1][2]["name"]
 
 
-def test_server_sent_events_come_one_by_one(fake: FakeGateway) -> None:
-    fake.answers["GET", "/s"] = (200, b": hello\n\nevent: error\ndata: {\ndata: }\n\ndata: [DONE]\n\n")
-    assert [("error", "{\n}"), ("message", "[DONE]")] == list(Gateway(fake.url).stream("GET", "/s"))
-
-
-def test_the_key_and_the_idempotency_key_are_sent(fake: FakeGateway) -> None:
-    fake.answers["POST", "/p"] = (200, {"ok": True})
-    assert {"ok": True} == Gateway(fake.url, key="secret").post("/p", {}, idempotency_key="once")
-    headers = fake.headers[0]
-    assert ("Bearer secret", "once") == (headers["Authorization"], headers["Idempotency-Key"])
-
-
 def test_a_spec_is_read_from_the_command_line() -> None:
-    wanted = models.Wanted(None, None, ("rate=2.5", "fail=true", "word=true story", "n=3"), 2, 512, 4)
+    wanted = models.DeployOptions(None, None, ("rate=2.5", "fail=true", "word=true story", "n=3"), 2, 512, 4)
     assert {
         "source": {"kind": "simulated"},
         "engine": "simulated",
@@ -102,13 +58,13 @@ def test_a_spec_is_read_from_the_command_line() -> None:
         "context_tokens": 512,
         "concurrency": 4,
     } == models.spec("simulated", wanted)
-    assert {"kind": "builtin", "name": "tiny"} == models.spec("tiny", models.Wanted())["source"]
-    assert {"kind": "path", "path": "/m/llama.gguf"} == models.spec("/m/llama.gguf", models.Wanted())["source"]
-    assert "llama" == models.name_for("/m/llama.gguf")
+    assert {"kind": "builtin", "name": "tiny"} == models.spec("tiny", models.DeployOptions())["source"]
+    assert {"kind": "path", "path": "/m/llama.gguf"} == models.spec("/m/llama.gguf", models.DeployOptions())["source"]
+    assert "llama" == name_for("/m/llama.gguf")
 
 
-@pytest.mark.parametrize("wanted", [models.Wanted(engine="magic"), models.Wanted(engine_args=("x",))])
-def test_a_spec_that_cant_be_meant_is_a_usage_error(wanted: models.Wanted) -> None:
+@pytest.mark.parametrize("wanted", [models.DeployOptions(engine="magic"), models.DeployOptions(engine_args=("x",))])
+def test_a_spec_that_cant_be_meant_is_a_usage_error(wanted: models.DeployOptions) -> None:
     with pytest.raises(Failure) as failure:
         models.spec("tiny", wanted)
     assert Exit.USAGE == failure.value.exit

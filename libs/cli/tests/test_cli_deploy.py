@@ -3,13 +3,17 @@
 from pathlib import Path
 
 import pytest
-from weft_cli import api
-from weft_cli.commands.models import Wanted, spec
+from typer.testing import CliRunner
+from weft_cli.app import app
+from weft_cli.commands.models import DeployOptions, spec
 from weft_cli.commands.progress import phase
-from weft_cli.commands.trial import _alike
-from weft_cli.failure import Exit, Failure
-from weft_contracts.ids import ReplicaId
+from weft_cli.commands.trial import _alike, beginning
+from weft_client import api
+from weft_contracts.facts.values import ModelSpec, SimulatedSource
+from weft_contracts.ids import NodeId, ReplicaId
+from weft_placement import DryRun, NodeAnswer
 from weft_placement.explain import Explanation
+from weft_testing.fake_gateway import FakeGateway
 
 
 def row(state: str, node: str = "", reason: str = "") -> api.ReplicaRow:
@@ -34,20 +38,7 @@ def test_a_start_after_a_failed_one_says_what_failed() -> None:
 def test_a_file_is_for_llama_cpp_and_a_folder_for_vllm(tmp_path: Path) -> None:
     file = tmp_path / "m.gguf"
     file.touch()
-    assert ("llama.cpp", "vllm") == (spec(str(file), Wanted())["engine"], spec(str(tmp_path), Wanted())["engine"])
-
-
-def test_a_path_from_the_root_may_be_on_the_workers_alone() -> None:
-    assert "/models/there.gguf" == spec("/models/there.gguf", Wanted())["source"]["path"]
-
-
-def test_a_word_that_is_neither_a_built_in_model_nor_a_file_here_is_wrong_usage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(Failure, match="tinny is neither a built-in model") as refused:
-        spec("tinny", Wanted())
-    assert Exit.USAGE == refused.value.exit
+    assert ["llama.cpp", "vllm"] == [spec(str(each), DeployOptions())["engine"] for each in (file, tmp_path)]
 
 
 def test_a_dry_run_tells_replicas_that_come_out_the_same_together() -> None:
@@ -58,3 +49,47 @@ def test_a_dry_run_tells_replicas_that_come_out_the_same_together() -> None:
     three, four = explained(3, "no node can take it"), explained(4, "it would go to a")
     assert [[one, two], [three], [four]] == _alike([one, two, three, four])
     assert [] == _alike([])
+
+
+def test_a_made_name_is_said_and_asked_for(fake: FakeGateway, tmp_path: Path) -> None:
+    fake.answers["POST", "/api/models"] = (201, {"revision": "1"})
+    words = ["deploy", str(tmp_path / "My Model v2.gguf"), "--wait", "0", "--url", fake.url]
+    said = CliRunner().invoke(app, words).stdout
+    assert "'My Model v2.gguf' can't be a model's name, so it is called My-Model-v2" in said
+    assert "My-Model-v2" == fake.asked[-1][2]["name"]
+
+
+@pytest.mark.parametrize(
+    ("detail", "param", "said"),
+    [
+        (
+            "context_tokens 9 is more than the 8 that the model was made for",
+            None,
+            "--context 9 is more than the 8 that",
+        ),
+        ("`spec.context_tokens` does not fit: no.", "spec.context_tokens", "--context does not fit: no."),
+        ("`spec.concurrency` does not fit: no.", "spec.concurrency", "--concurrency does not fit: no."),
+        ("`spec.min_replicas` does not fit: no.", "spec.min_replicas", "--replicas does not fit: no."),
+        ("engine_args.memory_bytes is 'x': want a number", None, "--engine-arg memory_bytes is 'x': want a number"),
+        ("`spec.engine_args.rate` does not fit: no.", None, "--engine-arg rate does not fit: no."),
+        ("`name` does not fit: string should match", "name", "--name 'odd name': want a letter or digit, then"),
+        ("/a/context_tokens.gguf lacks concurrency", None, "/a/context_tokens.gguf lacks concurrency"),
+    ],
+)
+def test_what_is_refused_names_what_was_typed(fake: FakeGateway, detail: str, param: str | None, said: str) -> None:
+    fake.answers["POST", "/api/models"] = (422, {"detail": detail, **({"param": param} if param else {})})
+    refused = CliRunner().invoke(app, ["deploy", "tiny", "--name", "odd name", "--url", fake.url])
+    assert str(refused.exception).startswith(said)
+
+
+def test_a_dry_run_says_how_many_of_all_replicas_have_a_place() -> None:
+    def trial(wanted: int, staying: int, placed: int) -> str:
+        answer = NodeAnswer(NodeId("n"), "a", None, "one device", (0,), 1.0, {}, chosen=True)
+        there = [Explanation(ReplicaId(f"m-{n}"), "m", 1, "", "a", (answer,), None) for n in range(placed)]
+        return beginning(
+            "m", DryRun(ModelSpec(source=SimulatedSource(), engine="simulated"), 1, wanted, staying, tuple(there))
+        )
+
+    assert trial(500, 1, 3).endswith("with 500 replicas: 1 stays as it is, 3 of 499 new ones have a place")
+    assert trial(500, 0, 0).endswith("with 500 replicas: none of 500 new ones have a place")
+    assert trial(1, 1, 0).endswith("with 1 replica: 1 stays as it is")

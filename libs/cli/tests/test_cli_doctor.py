@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from weft_cli.doctor import asking, machine, mesh, own_state
-from weft_cli.embedded.state import State
-from weft_cli.render import size
+from weft_cli.doctor import machine, mesh, own_state, probes
+from weft_client.units import size
+from weft_embedded.state import State
 from weft_servers import state_lock
 from weft_servers.port import choose
 
@@ -34,10 +34,17 @@ def test_a_mesh_that_is_well_has_nothing_to_do() -> None:
     [
         ("log", {"halted": "event of a newer version"}, "problem", "weft logs gateway"),
         ("log", {"halted": None, "connected": False}, "problem", "weft logs nats"),
+        ("log", {"halted": None, "full": "the disk of /s is full"}, "problem", "free some"),
         ("tables", {"state": "away"}, "problem", "weft logs postgres"),
         ("mesh", {"brake": {"silent": 2, "healthy_before": 3}}, "problem", "weft brake lift"),
         ("nodes", [], "problem", "weft worker --join"),
         ("nodes", [{"id": "n-1", "name": "a", "state": "offline"}], "problem", "weft logs a"),
+        (
+            "nodes",
+            [{"id": "n-1", "name": "a", "state": "cut_off", "reason": "it sent much"}],
+            "problem",
+            "weft nodes resume a",
+        ),
         ("nodes", [{"id": "n-1", "name": "a", "state": "pending"}], "warning", "weft nodes approve a"),
         ("models", [{"name": "x", "state": "unservable", "reason": "no GGUF"}], "problem", "weft retry x"),
         ("models", [{"name": "x", "state": "unplaceable", "reason": "no room"}], "problem", "weft explain x"),
@@ -81,6 +88,7 @@ def test_each_lack_of_the_machine_has_its_remedy(tmp_path: Path) -> None:
         machine.needed("libgomp", "it is missing; install it", "there").do,
     )
     assert ["problem", "warning", "ok"] == [machine.disk(tmp_path, free << 20).verdict for free in (100, 1000, 9000)]
+    assert "192 MiB free are needed and 100 MiB are" in machine.disk(tmp_path, 100 << 20).says
     assert ["warning", "ok"] == [machine.memory(free << 20).verdict for free in (100, 9000)]
     assert ["warning", "ok", "ok"] == [machine.files(limit).verdict for limit in (256, 4096, -1)]
     assert size(100 << 20) in machine.disk(tmp_path, 100 << 20).says
@@ -98,14 +106,16 @@ def test_a_lock_that_outlived_its_launcher_is_a_problem_and_looking_takes_nothin
 
 def test_what_does_not_answer_is_said_in_a_word() -> None:
     port = choose()[0]
-    assert "refused" in asking.over_http("127.0.0.1", port, "/healthz").why
-    assert "refused" in str(asking.nats_greets(port))
-    assert "it doesn't run" == asking.postgres_answers(Path("/nowhere"))
+    assert "refused" in probes.over_http("127.0.0.1", port, "/healthz").why
+    assert "refused" in str(probes.nats_greets(port))
+    assert "it doesn't run" == probes.postgres_answers(Path("/nowhere"))
 
 
 def test_a_services_own_problems_are_told() -> None:
-    assert None is own_state.unhealthy(asking.Said(200, {}))
-    said = asking.Said(503, {"problems": {"projection": "a hole in the log", "suspect": "node.n-1: unreadable"}})
+    assert None is own_state.unhealthy(probes.Answer(200, {}))
+    degraded = probes.Answer(200, {"status": "degraded", "problems": {"suspect": "run.n-1: unreadable"}})
+    assert "suspect: run.n-1: unreadable" == own_state.unhealthy(degraded)
+    said = probes.Answer(503, {"problems": {"projection": "a hole in the log", "suspect": "node.n-1: unreadable"}})
     assert "projection: a hole in the log; suspect: node.n-1: unreadable" == own_state.unhealthy(said)
 
 

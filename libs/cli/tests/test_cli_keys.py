@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 from typer.testing import CliRunner
-from weft_cli import where
+from weft_cli import locate
 from weft_cli.app import app
-from weft_cli.embedded import entry, run_file, trust
-from weft_cli.embedded.state import State
-from weft_cli.embedded.voice import Voice
-from weft_cli.failure import Exit, Failure
+from weft_client.failure import Exit, Failure
 from weft_contracts.api_key import first_key, hash_of
-
-from .fake_gateway import FakeGateway
+from weft_embedded import own_secrets, run_file
+from weft_embedded.state import State
+from weft_testing.fake_gateway import FakeGateway
 
 Weft = Callable[[str], Any]
 
@@ -108,53 +106,28 @@ def test_a_first_key_is_drawn_without_asking_anybody_and_told_by_its_hash(fake: 
 
 
 def test_a_states_key_goes_to_its_own_mesh(fake: FakeGateway, state: State) -> None:
-    secret = trust.admin_key(state.admin_key)
-    where.gateway(state.folder, None).delete("/x")
-    where.gateway(state.folder, fake.url + "/").delete("/x")
+    secret = own_secrets.admin_key(state.admin_key)
+    locate.gateway(state.folder, None).delete("/x")
+    locate.gateway(state.folder, fake.url + "/").delete("/x")
     assert [f"Bearer {secret}"] * 2 == shown(fake)
     assert 0o600 == state.admin_key.stat().st_mode & 0o777
-    assert secret == trust.admin_key(state.admin_key)
+    assert secret == own_secrets.admin_key(state.admin_key)
 
 
 def test_a_states_key_goes_to_no_other_address(fake: FakeGateway, state: State) -> None:
-    trust.admin_key(state.admin_key)
+    own_secrets.admin_key(state.admin_key)
     port = fake.url.rpartition(":")[2]
-    where.gateway(state.folder, f"http://localhost:{port}").delete("/x")
+    locate.gateway(state.folder, f"http://localhost:{port}").delete("/x")
     # nor anywhere once its mesh has ended: another's may have come to its address
     run_file.RunFile(1, 0.0, fake.url, 0.0, "ready").write(state)
-    where.gateway(state.folder, fake.url).delete("/x")
+    locate.gateway(state.folder, fake.url).delete("/x")
     assert [None, None] == shown(fake)
 
 
 def test_a_key_that_is_named_goes_before_the_states_own(
     fake: FakeGateway, state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trust.admin_key(state.admin_key)
+    own_secrets.admin_key(state.admin_key)
     monkeypatch.setenv("WEFT_API_KEY", "weft-named")
-    where.gateway(state.folder, None).delete("/x")
+    locate.gateway(state.folder, None).delete("/x")
     assert ["Bearer weft-named"] == shown(fake)
-
-
-def test_the_first_key_for_people_is_told_once_and_to_no_log(
-    fake: FakeGateway, state: State, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    fake.answers[("POST", "/api/keys")] = (201, {"key": "k-1", "secret": "weft-first"})
-    gateway = where.gateway(state.folder, None)
-    # given a launcher in the background, whose own output is a log
-    relayed = tmp_path / "relayed"
-    with relayed.open("wb") as pipe:
-        entry.tell(gateway, state.first_key, Voice(report_fd=pipe.fileno()))
-    assert "weft-first" in relayed.read_text()
-    assert "weft-first" not in capsys.readouterr().out
-    assert "k-1\n" == state.first_key.read_text()
-    # and at the next start
-    entry.tell(gateway, state.first_key, Voice())
-    assert "weft-first" not in capsys.readouterr().out
-    assert [("POST", "/api/keys", {"name": "first", "scopes": ["admin"]})] == fake.asked
-
-
-@pytest.mark.parametrize(("status", "needed"), [(401, True), (200, False), (503, False)])
-def test_whether_keys_are_needed_is_the_gateways_to_say(fake: FakeGateway, status: int, needed: bool) -> None:
-    fake.answers[("GET", "/v1/models")] = (status, {})
-    assert needed is entry.keys_needed(fake.url)
-    assert [None] == shown(fake)

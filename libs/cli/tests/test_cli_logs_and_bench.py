@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from weft_cli.bench.figures import Sample, figures, percentile
-from weft_cli.bench.wire import Place
+from weft_cli.bench.http_stream import Place
 from weft_cli.commands import bench
 from weft_cli.commands.logs import _unseen
-from weft_cli.failure import Failure
-from weft_cli.following import follow, last_lines
-from weft_cli.log_lines import readable
+from weft_cli.log_files import follow, last_lines
+from weft_cli.log_format import readable
+from weft_client.failure import Failure
 
 
 def test_the_last_lines_are_whole_and_what_follows_comes_over_a_cut(tmp_path: Path) -> None:

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
+from typer.main import get_command
 from typer.testing import CliRunner
-from weft_cli import render
+from weft_cli import main, render
 from weft_cli.app import app
+from weft_client.command_names import COMMANDS, SECTIONS, pasteable
+from weft_client.failure import Exit
 
 LONG = ["events", "--catalogue", "--json"]
 SHORT = ["completion", "bash"]
@@ -49,7 +51,7 @@ def test_a_closed_output_is_no_failure() -> None:
 
 
 def test_a_letter_that_the_output_cant_show_is_replaced() -> None:
-    program = "from weft_cli import outlet; outlet.prepare(); print('a \u2026')"
+    program = "from weft_cli import output; output.prepare(); print('a \u2026')"
     ran = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
@@ -78,14 +80,88 @@ def test_an_argument_too_many_is_wrong_usage_in_every_command() -> None:
         assert 2 == refused.exit_code, name
 
 
-def test_a_table_on_a_narrow_terminal_loses_no_letter(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    monkeypatch.setattr(render, "on_terminal", lambda: True)
-    monkeypatch.setenv("COLUMNS", "40")
-    assert 40 == Console().width
-    render.table(("id", "state", "reason"), [("m-fuqjyvfxdetsvqmf-1", "ready", "a reason that is rather long" * 2)])
-    shown = capsys.readouterr().out
-    assert "…" not in shown
-    assert "m-fuqjyvfxdetsvqmf-1" == "".join(line.split(" ")[0] for line in shown.splitlines()[1:]).strip()
+REPLICA = ("replica", "model", "revision", "state", "node", "engine", "reason")
+ROW = ("m-fuqjyvfxdetsvqmf-12", "tiny", 1, "ready", "worker-1", "llama.cpp 2026.10.11549", "")
+LONG_REASON = "loading again after: /a/path/without/a/break/that/is/long.gguf does not exist on this node"
+
+
+def at_a_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", str(width))
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+@pytest.mark.parametrize("reason", ["", LONG_REASON])
+def test_ids_stay_whole_and_in_their_line_and_texts_give_way(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any, width: int, reason: str
+) -> None:
+    at_a_terminal(monkeypatch, width)
+    render.table(REPLICA, [(*ROW[:-1], reason), ("m-fuqjyvfxdetsvqmf-13", *ROW[1:])])
+    shown: str = capsys.readouterr().out
+    for id in ("m-fuqjyvfxdetsvqmf-12", "m-fuqjyvfxdetsvqmf-13", "worker-1", "ready"):
+        assert id in shown
+    assert "\x1b" not in shown
+    letters = "".join(shown.split())
+    assert all("".join(word.split()) in letters for word in ("2026.10.11549", "llama.cpp"))
+    if "replica  " not in shown or width == 200:  # else each row is a list, and a path may be longer than the screen
+        assert width >= max(len(line.rstrip()) for line in shown.splitlines())
+
+
+def test_a_table_that_fits_no_way_becomes_lists_that_lose_nothing(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    at_a_terminal(monkeypatch, 40)
+    render.table(REPLICA, [(*ROW[:-1], LONG_REASON), ("m-fuqjyvfxdetsvqmf-13", *ROW[1:])])
+    lines = capsys.readouterr().out.splitlines()
+    assert "replica   m-fuqjyvfxdetsvqmf-12" == lines[0]
+    assert f"reason    {LONG_REASON}" in lines
+    assert "replica   m-fuqjyvfxdetsvqmf-13" in lines[lines.index("") :]
+
+
+def test_columns_that_say_nothing_go_before_anything_folds(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    at_a_terminal(monkeypatch, 30)
+    render.table(("id", "reason", "state"), [("m-fuqjyvfxdetsvqmf-1", "", "ready")])
+    assert ["id                    state", "m-fuqjyvfxdetsvqmf-1  ready"] == [
+        line.rstrip() for line in capsys.readouterr().out.splitlines()
+    ]
+
+
+def test_the_help_lists_every_command_once_and_first_steps_first() -> None:
+    group: Any = get_command(app)
+    assert sorted(group.commands) == sorted(COMMANDS)
+    listed = CliRunner().invoke(app, ["--help"], terminal_width=80).stdout
+    places = [listed.index(f"\n{title}:") for title, _ in SECTIONS]
+    assert "First steps" == SECTIONS[0][0]
+    assert sorted(places) == places
+    assert all(f"\n  {name} " in listed for name in COMMANDS)
+
+
+def test_the_help_of_an_installed_weft_has_no_commands_of_a_source_tree() -> None:
+    program = (
+        "import sys; sys.modules['weft_devtools'] = None\n"  # as where it isn't installed
+        "from weft_cli.main import main; sys.argv = ['weft', '--help']; sys.exit(main())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    # then
+    assert (0, "") == (done.returncode, done.stderr)
+    listed = {line.split()[0] for line in done.stdout.splitlines() if line.startswith("  ") and line.split()}
+    assert {*COMMANDS} - {"test", "lint"} == {*COMMANDS} & listed
+
+
+@pytest.mark.parametrize(
+    ("called", "hint"), [(None, "weft up"), ("./weft", "./weft up"), ("/a b/weft", "'/a b/weft' up")]
+)
+def test_a_hint_names_the_command_as_it_was_called(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path, called: str | None, hint: str
+) -> None:
+    monkeypatch.delenv("WEFT_CALLED_AS", raising=False)
+    if called is not None:
+        monkeypatch.setenv("WEFT_CALLED_AS", called)
+    for words in (["nodes", "--state", str(tmp_path)], ["status", "--state", str(tmp_path)]):
+        monkeypatch.setattr("sys.argv", ["weft", *words])
+        assert int(Exit.NOT_RUNNING) == main.main()
+        out, err = capsys.readouterr()
+        assert hint in out + err
+    assert "the weft of it, my-weft up" == pasteable("the weft of it, my-weft up")
 
 
 def test_what_an_engine_says_neither_breaks_a_table_nor_commands_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,9 +15,9 @@ from typing import Any
 
 import psutil
 import pytest
-from weft_cli.embedded import run_file
-from weft_cli.embedded.run_file import RunFile
-from weft_cli.embedded.state import State
+from weft_embedded import down, run_file
+from weft_embedded.run_file import RunFile
+from weft_embedded.state import State
 from weft_servers.port import choose
 
 _spec = importlib.util.spec_from_file_location("stand_in", Path(__file__).with_name("stand_in.py"))
@@ -227,3 +227,62 @@ def test_a_launcher_ends_with_whoever_holds_its_lifeline(state: State, tmp_path:
 
     assert "stopped" in launcher.communicate(timeout=BOUND_S)[0]
     assert 0 == launcher.returncode
+
+
+def test_a_full_disk_keeps_nothing_from_ending(weft: Weft, state: State) -> None:
+    record = _up(weft, state)
+    processes = _processes(record)
+    # no process can write a byte to a file, as where the disk is full
+    for each in processes:
+        each.rlimit(psutil.RLIMIT_FSIZE, (0, 0))
+
+    done = weft("down")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "killed" not in done.stdout
+    _until(lambda: _gone(processes))
+
+
+def test_what_does_not_end_in_time_is_killed_and_said(weft: Weft, state: State) -> None:
+    record = _up(weft, state)
+    processes = _processes(record)
+    # the launcher hangs, and all that would otherwise end with it
+    for each in processes:
+        each.suspend()
+
+    forced = down.run(state, timeout_s=1.0)
+
+    assert forced is not None
+    assert f"{len(processes)} processes did not end within 1 s and were killed" in forced
+    _until(lambda: _gone(processes))
+    assert not down.is_running(state)
+
+
+def test_what_a_killed_launcher_left_hanging_is_killed(weft: Weft, state: State) -> None:
+    record = _up(weft, state)
+    processes = _processes(record)
+    deaf = psutil.Process(next(part.pid for part in record.parts if part.name == "scheduler") or 0)
+    deaf.suspend()
+    psutil.Process(record.pid).kill()
+
+    forced = down.run(state, timeout_s=1.0)
+
+    assert forced is not None
+    assert "killed" in forced
+    _until(lambda: _gone(processes))
+
+
+@pytest.mark.slow
+def test_a_second_signal_waits_for_nothing_that_hangs(weft: Weft, state: State) -> None:
+    record = _up(weft, state)
+    processes = _processes(record)
+    for part in record.parts:
+        if part.name in ("gateway", "nats"):
+            os.kill(part.pid or 0, signal.SIGSTOP)
+
+    for _ in range(2):
+        os.kill(record.pid, signal.SIGTERM)
+        _until(lambda: (found := run_file.read(state)) is None or found.stage == "stopping")
+
+    _until(lambda: _gone(processes))
+    assert "stopped" in state.log("launcher").read_text()  # in order, and not by the last resort

@@ -6,9 +6,9 @@ import pytest
 from typer.testing import CliRunner
 from weft_cli.app import app
 from weft_cli.commands.worker import own_address, settings
-from weft_cli.failure import Exit, Failure
 from weft_cli.worker_app import worker
 from weft_cli.worker_options import VARIABLES
+from weft_client.failure import Exit, Failure
 
 GOOD = {"join": "http://127.0.0.1:8080/", "token": "t"}
 

@@ -1,4 +1,4 @@
-"""One server with the mesh's walls for all tests of a module; each test has its own clients."""
+"""One server with the mesh's accounts and permissions for all tests of a module; each test has its own clients."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -12,7 +12,7 @@ from weft_eventlog import apply_durable, apply_topology
 from weft_eventlog.credentials import put_credential
 from weft_testing.mesh_server import MeshServer
 
-from .walls import ONE, TWO, look
+from .permission_world import ONE, TWO, look
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import pytest
 from weft_contracts import catalogue, permissions, subjects
 from weft_testing.mesh_server import MeshServer
 
-from .walls import API, denied
+from .permission_world import API, denied
 
 
 @pytest.mark.parametrize("name", permissions.SERVICES)

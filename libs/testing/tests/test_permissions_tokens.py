@@ -7,15 +7,15 @@ import time
 import pytest
 from nats.errors import Error as NatsError
 from weft_contracts import permissions
-from weft_servers.claims import mint_user
-from weft_servers.grants import FULL
-from weft_servers.mesh_walls import worker_grants
-from weft_servers.nkey import KeyPair, Role
-from weft_servers.trust import Account
+from weft_identity.claims import mint_user
+from weft_identity.grants import FULL
+from weft_identity.mesh_exports import worker_grants
+from weft_identity.nkey import KeyPair, Role
+from weft_identity.trust import Account
 from weft_testing.mesh_server import MeshServer
 from weft_testing.waiting import until
 
-from .walls import ONE
+from .permission_world import ONE
 
 
 async def refused(mesh: MeshServer, token: str, key: KeyPair) -> str:

@@ -16,7 +16,7 @@ from weft_eventlog import EventLog, ForeignDuplicate
 from weft_testing.mesh_server import MeshServer
 from weft_testing.waiting import until
 
-from .walls import API, ONE, TWO, look
+from .permission_world import API, ONE, TWO, look
 
 AT = "Nats-Schedule"
 OWN_RUN, OWN_LEASE = "weft.ev.run.n-two.m-1.loading", "weft.lease.node.n-two"

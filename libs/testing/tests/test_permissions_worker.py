@@ -6,7 +6,7 @@ from nats.js.client import JetStreamContext
 from weft_contracts import subjects
 from weft_testing.mesh_server import MeshServer
 
-from .walls import API, ONE, TWO, denied
+from .permission_world import API, ONE, TWO, denied
 
 FOREIGN = {
     "another node's run": "weft.ev.run.n-one.m-1.stopped",

@@ -10,7 +10,7 @@ def main() -> int:
 
         print(f"weft {version('weft-cli')}")
         return 0
-    from weft_cli.running import main as commands
+    from weft_cli.main import main as commands
 
     return commands()
 

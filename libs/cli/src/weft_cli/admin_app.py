@@ -3,8 +3,8 @@
 from typing import Annotated
 
 import typer
+from weft_client.failure import Exit, Failure
 
-from weft_cli.failure import Exit, Failure
 from weft_cli.options import DeadlineOption, JsonOption, NodeArgument, ReasonOption, StateOption, UrlOption
 
 nodes = typer.Typer(help="List the machines of the mesh, and say what they may do.", rich_markup_mode=None)
@@ -60,11 +60,11 @@ def get(node: NodeArgument, as_json: JsonOption = False, state: StateOption = No
 
 
 @nodes.command()
-def approve(node: NodeArgument, state: StateOption = None, url: UrlOption = None) -> None:
+def approve(node: NodeArgument, state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False) -> None:
     """Let a node work here that asked to join."""
     from weft_cli.commands import node_admin as command
 
-    command.approve(state, url, node)
+    command.approve(state, url, node, as_json=as_json)
 
 
 @nodes.command()
@@ -73,27 +73,40 @@ def reject(
     reason: Annotated[str, typer.Option("--reason", help="Why; the node is told.")],
     state: StateOption = None,
     url: UrlOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Turn a node away that asked to join."""
     from weft_cli.commands import node_admin as command
 
-    command.reject(state, url, node, reason)
+    command.reject(state, url, node, reason, as_json=as_json)
 
 
 @nodes.command()
-def cordon(node: NodeArgument, reason: ReasonOption = "", state: StateOption = None, url: UrlOption = None) -> None:
+def cordon(
+    node: NodeArgument,
+    reason: ReasonOption = "",
+    state: StateOption = None,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Place nothing new on a node; what runs there runs on."""
     from weft_cli.commands import node_admin as command
 
-    command.cordon(state, url, node, reason)
+    command.cordon(state, url, node, reason, as_json=as_json)
 
 
 @nodes.command()
-def uncordon(node: NodeArgument, reason: ReasonOption = "", state: StateOption = None, url: UrlOption = None) -> None:
+def uncordon(
+    node: NodeArgument,
+    reason: ReasonOption = "",
+    state: StateOption = None,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Lift a cordon."""
     from weft_cli.commands import node_admin as command
 
-    command.uncordon(state, url, node, reason)
+    command.uncordon(state, url, node, reason, as_json=as_json)
 
 
 @nodes.command()
@@ -106,11 +119,12 @@ def label(
     give_back: Annotated[bool, typer.Option("--return", help="Leave all labels to the node itself again.")] = False,
     state: StateOption = None,
     url: UrlOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Show or change a node's labels, whatever it says of itself."""
     from weft_cli.commands import node_admin as command
 
-    command.label(state, url, node, tuple(labels or ()), replace=replace, give_back=give_back)
+    command.label(state, url, node, tuple(labels or ()), replace=replace, give_back=give_back, as_json=as_json)
 
 
 @nodes.command("max-replicas")
@@ -120,11 +134,12 @@ def max_replicas(
     reset: Annotated[bool, typer.Option("--reset", help="As its worker says.")] = False,
     state: StateOption = None,
     url: UrlOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Bound how many replicas of one model a node takes."""
     from weft_cli.commands import node_admin as command
 
-    command.cap(state, url, node, "max-replicas-per-model", most, reset=reset)
+    command.cap(state, url, node, "max-replicas-per-model", most, reset=reset, as_json=as_json)
 
 
 @nodes.command("vram-budget")
@@ -136,29 +151,34 @@ def vram_budget(
     reset: Annotated[bool, typer.Option("--reset", help="As its worker says.")] = False,
     state: StateOption = None,
     url: UrlOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Bound how much of a node's devices replicas claim."""
     from weft_cli.commands import node_admin as command
 
-    command.cap(state, url, node, "vram-budget", budget, reset=reset)
+    command.cap(state, url, node, "vram-budget", budget, reset=reset, as_json=as_json)
 
 
 @nodes.command()
 def drain(
-    node: NodeArgument, deadline: DeadlineOption = "60s", state: StateOption = None, url: UrlOption = None
+    node: NodeArgument,
+    deadline: DeadlineOption = "60s",
+    state: StateOption = None,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Empty a node: its replicas go elsewhere, finish, and retire."""
     from weft_cli.commands import draining as command
 
-    command.drain(state, url, node, deadline)
+    command.drain(state, url, node, deadline, as_json=as_json)
 
 
 @nodes.command()
-def resume(node: NodeArgument, state: StateOption = None, url: UrlOption = None) -> None:
+def resume(node: NodeArgument, state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False) -> None:
     """Lift a drain: the node takes replicas again."""
     from weft_cli.commands import draining as command
 
-    command.resume(state, url, node)
+    command.resume(state, url, node, as_json=as_json)
 
 
 @nodes.command()
@@ -176,11 +196,12 @@ def unload(
     deadline: DeadlineOption = "60s",
     state: StateOption = None,
     url: UrlOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Take a model off a node: others serve first, elsewhere, where its minimum asks for them."""
     from weft_cli.commands import node_models as command
 
-    command.unload(state, url, node, model, deadline)
+    command.unload(state, url, node, model, deadline, as_json=as_json)
 
 
 @nodes.command()
@@ -191,11 +212,12 @@ def remove(
     reason: ReasonOption = "",
     state: StateOption = None,
     url: UrlOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Take a node out for good: it is drained and cut off, and its key can't come back."""
     from weft_cli.commands import node_admin as command
 
-    command.remove(state, url, node, reason, deadline, force=force)
+    command.remove(state, url, node, reason, deadline, force=force, as_json=as_json)
 
 
 @tokens.callback(invoke_without_command=True)
@@ -216,6 +238,10 @@ def create(
     auto_approve: Annotated[
         bool, typer.Option("--auto-approve", help="Whoever joins with it is approved at once.")
     ] = False,
+    most_waiting: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Nodes of it that wait for approval at once, and come in a minute."),
+    ] = None,
     as_json: JsonOption = False,
     state: StateOption = None,
     url: UrlOption = None,
@@ -223,7 +249,7 @@ def create(
     """Make a registration token; its secret is shown this once."""
     from weft_cli.commands import tokens as command
 
-    command.create(state, url, name, expires, auto_approve=auto_approve, as_json=as_json)
+    command.create(state, url, name, expires, most_waiting, auto_approve=auto_approve, as_json=as_json)
 
 
 @tokens.command()
@@ -231,11 +257,12 @@ def revoke(
     token: Annotated[str, typer.Argument(help="A token's id or name.")],
     state: StateOption = None,
     url: UrlOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Let nobody join with a token any more; who joined stays."""
     from weft_cli.commands import tokens as command
 
-    command.revoke(state, url, token)
+    command.revoke(state, url, token, as_json=as_json)
 
 
 @brake.callback()
@@ -244,8 +271,10 @@ def about_brake() -> None:
 
 
 @brake.command()
-def lift(reason: ReasonOption = "", state: StateOption = None, url: UrlOption = None) -> None:
+def lift(
+    reason: ReasonOption = "", state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False
+) -> None:
     """Say that who is silent is really gone: what ran there is replaced."""
     from weft_cli.commands import brake as command
 
-    command.lift(state, url, reason)
+    command.lift(state, url, reason, as_json=as_json)

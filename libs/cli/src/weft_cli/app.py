@@ -1,18 +1,20 @@
 """The commands of `weft`, declared: names, options, help. What they do is imported when they are called."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from weft_client.failure import Exit, Failure
 
-from weft_cli import outlet
 from weft_cli.admin_app import brake, drain, nodes, tokens
-from weft_cli.failure import Exit, Failure
+from weft_cli.command_group import CommandGroup
 from weft_cli.keys_app import keys
 from weft_cli.observers_app import observers
 from weft_cli.options import (
     EngineOption,
     JsonOption,
+    LinesOption,
     ListenOption,
     LogArgument,
     ModelArgument,
@@ -32,7 +34,7 @@ from weft_cli.worker_app import worker
 
 app = typer.Typer(
     name="weft",
-    cls=outlet.Commands,
+    cls=CommandGroup,
     help="Serve large language models from many machines behind one HTTP front door.",
     epilog="Exit status: 0 done, 1 failed (stderr says why), 2 wrong usage, 3 no mesh runs here, 4 not all is ready.",
     no_args_is_help=True,
@@ -61,39 +63,43 @@ def up(
     tls_key: TlsKeyOption = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="In the background, once ready.")] = False,
     model: Annotated[bool, typer.Option(help="Deploy the built-in model into a new state.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="With --detach: where it serves, as JSON.")] = False,
 ) -> None:
-    """Start a whole mesh on this machine and serve until Ctrl-C."""
+    """Start a whole mesh on this machine and serve until Ctrl-C.
+
+    Ctrl-C and SIGTERM end it within 90 s whatever hangs, a second one within 15 s.
+    """
     from weft_cli.commands import up as command
 
     reach = command.Reach(listen, nats_port, tls_cert, tls_key)
-    command.run(state, port=port, workers=workers, detach=detach, deploy=model, reach=reach)
+    command.run(state, port=port, workers=workers, detach=detach, deploy=model, reach=reach, as_json=as_json)
 
 
 @app.command()
-def down(state: StateOption = None) -> None:
-    """End the mesh of a state, once running requests are done."""
+def down(state: StateOption = None, as_json: JsonOption = False) -> None:
+    """End the mesh of a state, once running requests are done.
+
+    Within 2 minutes whatever hangs: what does not end by then is killed, and named.
+    """
     from weft_cli.commands import up as command
 
-    command.down(state)
+    command.down(state, as_json=as_json)
 
 
 @app.command()
-def hold(
-    part: PartArgument,
-    state: StateOption = None,
-) -> None:
+def hold(part: PartArgument, state: StateOption = None, as_json: JsonOption = False) -> None:
     """Leave a process down once it ends, to see what its loss does."""
     from weft_cli.commands import hold as command
 
-    command.hold(state, part)
+    command.hold(state, part, as_json=as_json)
 
 
 @app.command()
-def release(part: PartArgument, state: StateOption = None) -> None:
+def release(part: PartArgument, state: StateOption = None, as_json: JsonOption = False) -> None:
     """Let a held process be started again."""
     from weft_cli.commands import hold as command
 
-    command.release(state, part)
+    command.release(state, part, as_json=as_json)
 
 
 @app.command()
@@ -113,13 +119,15 @@ def chat(
     system: Annotated[str | None, typer.Option(help="A system message.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="At most so many tokens an answer.")] = None,
     temperature: Annotated[float | None, typer.Option(min=0, max=2, help="0: always the likeliest token.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Of one question: the answer as the API gives it.")] = False,
     state: StateOption = None,
     url: UrlOption = None,
 ) -> None:
     """Talk to a model, or ask it one question."""
     from weft_cli.commands import chat as command
 
-    command.run(state, url, question, model=model, system=system, max_tokens=max_tokens, temperature=temperature)
+    options = {"max_tokens": max_tokens, "temperature": temperature}
+    command.run(state, url, question, model=model, system=system, options=options, as_json=as_json)
 
 
 @app.command()
@@ -155,13 +163,14 @@ def logs(
     tail: Annotated[int, typer.Option("--tail", "-n", min=0, max=10_000, help="So many lines from the end.")] = 100,
     node: Annotated[str | None, typer.Option(help="Of a replica on several nodes: which node's, by id.")] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Lines as they are written, at a terminal too.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document; with --follow one a line.")] = False,
     state: StateOption = None,
     url: UrlOption = None,
 ) -> None:
     """Show the log of a process here, or of a replica anywhere."""
     from weft_cli.commands import logs as command
 
-    command.run(state, url, name, follow=follow, tail=tail, node=node, raw=raw)
+    command.run(state, url, name, follow=follow, tail=tail, node=node, raw=raw, as_json=as_json)
 
 
 @app.command()
@@ -201,28 +210,29 @@ def deploy(
     wait: Annotated[float, typer.Option(min=0, help="Seconds to wait until it answers.")] = 120.0,
     state: StateOption = None,
     url: UrlOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Deploy a model, or a new revision of one."""
     from weft_cli.commands import models as command
 
-    settings = command.Wanted(name, engine, tuple(engine_arg or ()), replicas, context, concurrency)
-    command.deploy(state, url, source, settings, wait_s=wait, dry_run=dry_run)
+    settings = command.DeployOptions(name, engine, tuple(engine_arg or ()), replicas, context, concurrency)
+    command.deploy(state, url, source, settings, wait_s=wait, dry_run=dry_run, as_json=as_json)
 
 
 @app.command()
-def remove(model: ModelArgument, state: StateOption = None, url: UrlOption = None) -> None:
+def remove(model: ModelArgument, state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False) -> None:
     """Take a model away; its replicas finish what they do."""
     from weft_cli.commands import models as command
 
-    command.remove(state, url, model)
+    command.remove(state, url, model, as_json=as_json)
 
 
 @app.command()
-def retry(model: ModelArgument, state: StateOption = None, url: UrlOption = None) -> None:
+def retry(model: ModelArgument, state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False) -> None:
     """Try a model again that was given up as unservable."""
     from weft_cli.commands import models as command
 
-    command.retry(state, url, model)
+    command.retry(state, url, model, as_json=as_json)
 
 
 @app.command()
@@ -233,7 +243,7 @@ def events(
     asyncapi: Annotated[
         bool, typer.Option("--asyncapi", help="With --catalogue: as an AsyncAPI document, leases and signals too.")
     ] = False,
-    as_json: JsonOption = False,
+    as_json: LinesOption = False,
     state: StateOption = None,
     url: UrlOption = None,
 ) -> None:
@@ -268,33 +278,15 @@ def nats_config(
     servers: Annotated[list[str], typer.Argument(metavar="NAME=HOST[:PORT[:ROUTES[:MONITOR]]]…")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="A folder for each server comes here.")] = Path("nats"),
     state: StateOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Write the configuration of your own NATS servers: 1, 3 or 5."""
     from weft_cli.commands import nats_config as command
 
-    command.run(state, tuple(servers), out)
+    command.run(state, tuple(servers), out, as_json=as_json)
 
 
-@app.command("test")
-def check(
-    paths: Annotated[
-        list[str] | None, typer.Argument(metavar="[PATHS]", help="Only these tests, or sabotages.")
-    ] = None,
-    slow: Annotated[bool, typer.Option("--slow", help="The slow tests, and only those.")] = False,
-    sabotage: Annotated[bool, typer.Option("--sabotage", help="Break what each story tests; it must notice.")] = False,
-    share: Annotated[str | None, typer.Option(metavar="K/N", help="With --sabotage: the K-th of N parts.")] = None,
-    seed: Annotated[str, typer.Option(help="With --share: what the parts are drawn by.")] = "",
-    listing: Annotated[bool, typer.Option("--list", help="With --sabotage: list the stories.")] = False,
-) -> None:
-    """Check this source tree: style, types, import rules and tests."""
-    from weft_cli.commands import test as command
+if find_spec("weft_devtools") is not None:  # a source tree: its own checks are commands too
+    from weft_devtools.app import declare
 
-    command.run(tuple(paths or ()), slow=slow, sabotage=sabotage, share=share, seed=seed, listing=listing)
-
-
-@app.command()
-def lint() -> None:
-    """Check style, types and import rules only."""
-    from weft_cli.commands import test as command
-
-    command.lint()
+    declare(app)

@@ -1,31 +1,35 @@
 """What a shell offers at TAB: names from the running mesh, where they are cheap to have, and else nothing."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import typer
+
+if TYPE_CHECKING:
+    from weft_api import Status
 
 _TIMEOUT_S = 0.5
 
 
 def models(ctx: typer.Context, incomplete: str) -> list[str]:
     """Names of models."""
-    return _beginning(incomplete, _names(ctx, "models", "name"))
+    return _beginning(incomplete, _names(ctx, _models))
 
 
 def nodes(ctx: typer.Context, incomplete: str) -> list[str]:
     """Names of nodes."""
-    return _beginning(incomplete, _names(ctx, "nodes", "name"))
+    return _beginning(incomplete, _names(ctx, lambda status: [each["name"] for each in status["nodes"]]))
 
 
 def replicas_and_models(ctx: typer.Context, incomplete: str) -> list[str]:
     """Ids of replicas, and names of models, which stand for their newest replica."""
-    return _beginning(incomplete, [*_names(ctx, "models", "name"), *_names(ctx, "replicas", "id")])
+    return _beginning(incomplete, [*_names(ctx, _models), *_names(ctx, _replicas)])
 
 
 def things_with_logs(ctx: typer.Context, incomplete: str) -> list[str]:
     """Processes of the state's mesh, models and replicas."""
-    return _beginning(incomplete, [*_processes(ctx), *_names(ctx, "models", "name"), *_names(ctx, "replicas", "id")])
+    return _beginning(incomplete, [*_processes(ctx), *_names(ctx, _models), *_names(ctx, _replicas)])
 
 
 def processes(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -49,13 +53,15 @@ def shells(incomplete: str) -> list[str]:
 
 def keys(ctx: typer.Context, incomplete: str) -> list[str]:
     """Ids and names of live API keys."""
-    from weft_cli import where
-    from weft_cli.failure import Failure
+    from weft_client import routes
+    from weft_client.failure import Failure
+
+    from weft_cli import locate
 
     try:
-        gateway = where.gateway(_state(ctx), ctx.params.get("url"), timeout_s=_TIMEOUT_S)
-        found: list[dict[str, Any]] = gateway.get("/api/keys", state="live", limit=1000)["items"]
-        return _beginning(incomplete, [str(each[field]) for each in found for field in ("id", "name") if each[field]])
+        gateway = locate.gateway(_state(ctx), ctx.params.get("url"), timeout_s=_TIMEOUT_S)
+        found = list(routes.keys(gateway, "state=live"))
+        return _beginning(incomplete, [word for each in found for word in (each["id"], each["name"]) if word])
     except (Failure, KeyError, TypeError):
         return []
 
@@ -67,24 +73,34 @@ def scopes(incomplete: str) -> list[str]:
     return _beginning(incomplete, [*SCOPES])
 
 
-def _names(ctx: typer.Context, kind: str, field: str) -> list[str]:
+def _models(status: "Status") -> list[str]:
+    return [each["name"] for each in status["models"]]
+
+
+def _replicas(status: "Status") -> list[str]:
+    return [each["id"] for each in status["replicas"]]
+
+
+def _names(ctx: typer.Context, of: "Callable[[Status], list[str]]") -> list[str]:
     """From the gateway's look at the mesh, which it has by heart."""
-    from weft_cli import where
-    from weft_cli.failure import Failure
+    from weft_client import routes
+    from weft_client.failure import Failure
+
+    from weft_cli import locate
 
     try:
-        gateway = where.gateway(_state(ctx), ctx.params.get("url"), timeout_s=_TIMEOUT_S)
-        found: list[dict[str, Any]] = gateway.get("/api/status").get(kind, [])
-        return [str(each[field]) for each in found]
-    except (Failure, AttributeError, KeyError, TypeError):
+        gateway = locate.gateway(_state(ctx), ctx.params.get("url"), timeout_s=_TIMEOUT_S)
+        return of(routes.status(gateway))
+    except (Failure, KeyError, TypeError):
         return []
 
 
 def _processes(ctx: typer.Context) -> list[str]:
-    from weft_cli import where
-    from weft_cli.embedded import run_file
+    from weft_embedded import run_file
 
-    record = run_file.read(where.state(_state(ctx)))
+    from weft_cli import locate
+
+    record = run_file.read(locate.state(_state(ctx)))
     return [part.name for part in record.parts] if record is not None else []
 
 

@@ -45,24 +45,24 @@ def create(
     """Make a key; its secret is shown this once."""
     from weft_cli.commands import keys as command
 
-    wanted = command.Wanted(name, tuple(scope or ("inference",)), tuple(model or ()), expires)
+    wanted = command.KeyOptions(name, tuple(scope or ("inference",)), tuple(model or ()), expires)
     command.create(state, url, wanted, as_json=as_json)
 
 
 @keys.command()
-def revoke(key: KeyArgument, state: StateOption = None, url: UrlOption = None) -> None:
+def revoke(key: KeyArgument, state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False) -> None:
     """Let nothing new begin with a key; what runs, runs on."""
     from weft_cli.commands import keys as command
 
-    command.revoke(state, url, key)
+    command.revoke(state, url, key, as_json=as_json)
 
 
 @keys.command()
-def forget(key: KeyArgument, state: StateOption = None, url: UrlOption = None) -> None:
+def forget(key: KeyArgument, state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False) -> None:
     """Erase a key's name; the key stays as it is."""
     from weft_cli.commands import keys as command
 
-    command.forget(state, url, key)
+    command.forget(state, url, key, as_json=as_json)
 
 
 @keys.command()

@@ -42,22 +42,29 @@ def find(state: StateOption = None, trust: TrustOption = None, as_json: JsonOpti
 def add(
     name: ObserverArgument,
     expires: Annotated[str | None, typer.Option(metavar="SPAN", help="90s, 30m, 12h, 7d (default: never).")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to (default NAME.creds).")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where its secret goes (default: STATE/observers/NAME.creds).")
+    ] = None,
     state: StateOption = None,
     trust: TrustOption = None,
     nats: NatsOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Make a credential with which somebody may listen, and do nothing else."""
     from weft_cli.commands import observers as command
 
-    command.add(state, trust, nats, name, expires, out)
+    command.add(state, trust, nats, name, expires, out, as_json=as_json)
 
 
 @observers.command()
 def remove(
-    name: ObserverArgument, state: StateOption = None, trust: TrustOption = None, nats: NatsOption = None
+    name: ObserverArgument,
+    state: StateOption = None,
+    trust: TrustOption = None,
+    nats: NatsOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Cut it off, and shut it out for good."""
     from weft_cli.commands import observers as command
 
-    command.remove(state, trust, nats, name)
+    command.remove(state, trust, nats, name, as_json=as_json)

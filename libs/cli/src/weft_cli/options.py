@@ -15,7 +15,8 @@ UrlOption = Annotated[
     str | None,
     typer.Option("--url", metavar="URL", envvar="WEFT_URL", help="A gateway (default: that of the state's mesh)."),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document instead; errors too, on stderr.")]
+LinesOption = Annotated[bool, typer.Option("--json", help="JSON instead, one object a line.")]
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="A model's name.", autocompletion=models)]
 ModelOption = Annotated[
     str | None,

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
+from weft_client.failure import Exit, Failure
 from weft_contracts.budget import parse_budget
-
-from weft_cli.failure import Exit, Failure
 
 VARIABLES: Mapping[str, str] = {
     "join": "WEFT_GATEWAY_URL",

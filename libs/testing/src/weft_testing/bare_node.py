@@ -21,7 +21,8 @@ from weft_contracts.facts.values import Backend, Device, Hardware
 from weft_contracts.ids import CorrelationId, NodeId, node_id_of
 from weft_contracts.signals import Lease
 from weft_contracts.subjects import machine, node_lease
-from weft_servers.nkey import KeyPair, Role
+from weft_eventlog.one_socket import connected
+from weft_identity.nkey import KeyPair, Role
 
 LEASE = Lease(holder="bare").model_dump_json().encode()
 GIB = 1 << 30
@@ -31,7 +32,7 @@ class BareNode:
     """One key. Nothing happens by itself: each step is a call."""
 
     def __init__(self, url: str, name: str, http: httpx.AsyncClient) -> None:
-        """`url` is the gateway's; `http` may be shared by many."""
+        """`url` is the address of the gateway; `http` may be shared by many."""
         self.url = url
         self.name = name
         self.key = KeyPair.new(Role.USER)
@@ -48,7 +49,7 @@ class BareNode:
 
     async def send_registration(self, body: Mapping[str, Any], nonce: str = "") -> httpx.Response:
         """A registration as it stands, signed with this node's key."""
-        content, nonce = json.dumps(body).encode(), nonce or str(int(time.time()))
+        content, nonce = json.dumps(body).encode(), nonce or f"{time.time():.6f}"
         signature = self.key.sign(f"weft-register:{nonce}:{hashlib.sha256(content).hexdigest()}".encode())
         headers = {"weft-nonce": nonce, "weft-signature": base64.b64encode(signature).decode()}
         headers["content-type"] = "application/json"
@@ -89,13 +90,7 @@ class BareNode:
             "reconnect_time_wait": 0.25,
             "name": self.id,
         }
-        client = Client()
-        try:
-            await client.connect(str(credential["nats_url"]), **settings | options)
-        except BaseException:
-            await client.close()  # its socket may be open still
-            raise
-        return client
+        return await connected(str(credential["nats_url"]), **settings | options)
 
     async def lease(self, client: Client) -> None:
         """One sign of life."""

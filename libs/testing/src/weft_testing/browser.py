@@ -90,6 +90,10 @@ class Browser:
         """A script's `return` value."""
         return self._driver.execute_script(script, *arguments)
 
+    def ask(self, script: str, *arguments: Any) -> Any:
+        """What a script hands to its last argument, a function: for what takes its time in the page."""
+        return self._driver.execute_async_script(script, *arguments)
+
     def text(self, css: str) -> str:
         """What people read in the first element that fits; empty where there is none or it is hidden."""
         # innerText of what is hidden would be all of its text.

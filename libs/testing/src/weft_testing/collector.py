@@ -42,7 +42,7 @@ class Collector:
         self._lock = threading.Lock()
         collector = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class CollectorHandler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
@@ -63,7 +63,7 @@ class Collector:
             def log_message(self, format: str, *args: Any) -> None:
                 """Say nothing."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), CollectorHandler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 

@@ -12,6 +12,10 @@ class GuardLost(AssertionError):
     """A decision was made under a guard that does not hold: at a real log it would be a conflict."""
 
 
+class BatchRefused(AssertionError):
+    """A batch has two commits on one aggregate: a real log refuses it whole."""
+
+
 class HandLog:
     """Commits in memory, in order, with event ids that count up. Feeds every commit to its listeners."""
 
@@ -41,7 +45,7 @@ class HandLog:
         return self._append(Commit(aggregate, facts, None, cause or Cause(CorrelationId("c-given"))), actor)
 
     def take(self, decisions: Sequence[Decision], actor: str = "test") -> list[Recorded]:
-        """Append decisions as the real log would. Raises GuardLost."""
+        """Append decisions as the real log would. Raises GuardLost, BatchRefused."""
         taken: list[Recorded] = []
         for decision in decisions:
             for commit in decision.commits:
@@ -53,7 +57,7 @@ class HandLog:
                     )
             touched = [commit.aggregate for commit in decision.commits]
             if len(set(touched)) != len(touched):
-                raise GuardLost(f"one batch has two commits on one aggregate: {touched}")
+                raise BatchRefused(f"one batch has two commits on one aggregate: {touched}")
             taken += [self._append(commit, actor) for commit in decision.commits]
         return taken
 

@@ -25,6 +25,8 @@ from weft_contracts.ids import CorrelationId, EventId, InspectionId, ModelId, No
 from weft_contracts.subjects import Aggregate
 from weft_eventlog.snapshots.shape import Shape
 
+from weft_testing.drawn import drawn
+
 T = TypeVar("T")
 NODES = (NodeId("n-a"), NodeId("n-b"))
 MODELS = (ModelId("m-x"), ModelId("m-y"))
@@ -98,7 +100,7 @@ def _strategy(entry: Entry) -> st.SearchStrategy[Any]:
     }
     if entry.fact is model.SpecAccepted:
         given["revision"] = st.integers(1, 2)  # of others: what no log says before
-    return st.builds(entry.fact, **given)
+    return drawn(entry.fact, **given)
 
 
 _EVERY = {entry: _strategy(entry) for entry in CATALOGUE}
@@ -204,7 +206,7 @@ def check_snapshots(
     fold: Callable[[T, Sequence[Recorded]], None],
     history: Sequence[Recorded],
     cut: int,
-    taken_up: Callable[[T], None] = lambda _: None,
+    on_restored: Callable[[T], None] = lambda _: None,
 ) -> tuple[T, T]:
     """Fold a history whole, and up to a cut, through a snapshot and on: both must hold the same, in the same order.
 
@@ -217,7 +219,7 @@ def check_snapshots(
     fold(before, history[cut:])
     fill(after, copied)
     assert then == written(after)
-    taken_up(after)
+    on_restored(after)
     fold(after, history[cut:])
     assert written(whole) == written(after)
     assert written(whole) == written(before)

@@ -11,9 +11,11 @@ from weft_contracts import permissions as catalogue
 from weft_contracts.catalogue import Writer
 from weft_contracts.ids import NodeId
 from weft_eventlog import apply_topology
-from weft_servers import nats_server, trust
-from weft_servers.mesh_walls import grants, mesh_walls, service_credentials, worker_grants
-from weft_servers.nkey import KeyPair, Role
+from weft_eventlog.one_socket import OneSocket
+from weft_identity import trust
+from weft_identity.mesh_exports import grants, mesh_exports, service_credentials, worker_grants
+from weft_identity.nkey import KeyPair, Role
+from weft_servers import nats_server
 
 
 class MeshServer:
@@ -21,7 +23,7 @@ class MeshServer:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.trust = trust.found(folder / "trust", mesh_walls())
+        self.trust = trust.load_or_make(folder / "trust", mesh_exports())
         self.server = nats_server.start(folder / "nats", operator=self.trust.operator_mode())
         self._clients: list[Client] = []
         self.errors: list[str] = []
@@ -75,7 +77,7 @@ class MeshServer:
 
     async def root(self) -> Client:
         """Connect with every right inside MESH: for looking, and for what no service may do."""
-        from weft_servers.grants import FULL
+        from weft_identity.grants import FULL
 
         credentials = self.trust.user(trust.Account.MESH, "root", FULL)
         return await self.connect(credentials.token, KeyPair.from_seed(credentials.seed), "_INBOX", {})
@@ -105,7 +107,7 @@ class MeshServer:
             "max_reconnect_attempts": -1,
             "reconnect_time_wait": 0.1,
         }
-        client = Client()
+        client = OneSocket()
         self._clients.append(client)
         await client.connect(self.url, **(settings | options))
         return client

@@ -176,11 +176,11 @@ class MeshUnderTest:
         return self._family(worker, "weft_engine")
 
     def agents(self, worker: str = "worker-1") -> list[psutil.Process]:
-        """The agent of a worker, under its keeper: one, or none while it is started again."""
+        """The agent of a worker, under its supervisor: one, or none while it is started again."""
         return self._family(worker, "--agent")
 
     def _family(self, worker: str, word: str) -> list[psutil.Process]:
-        """The living descendants of a worker's keeper whose command has a word."""
+        """The living descendants of a worker's supervisor whose command has a word."""
         pid = self.part(worker)["pid"]
         found: list[psutil.Process] = []
         with suppress(psutil.NoSuchProcess):
@@ -235,10 +235,12 @@ class MeshUnderTest:
         response.raise_for_status()
         return response.json()["choices"][0]["message"]["content"]
 
-    def chat(self, question: str, model: str = "tiny", **fields: Any) -> httpx.Response:
+    def chat(
+        self, question: str, model: str = "tiny", *, headers: Mapping[str, str] | None = None, **fields: Any
+    ) -> httpx.Response:
         """One chat request, greedy unless told otherwise."""
         body = {"model": model, "temperature": 0, "messages": [{"role": "user", "content": question}], **fields}
-        return self.http.post(f"{self.url}/v1/chat/completions", json=body)
+        return self.http.post(f"{self.url}/v1/chat/completions", json=body, headers=headers)
 
     def weft(self, *words: str, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
         """Run the command line against this mesh. Raises NotInTime where it doesn't end within `timeout` seconds."""

@@ -103,7 +103,8 @@ class Swarm:
 
     async def join(self) -> dict[str, float]:
         """Register all, approve each, poll for each credential, connect. Seconds of each step."""
-        made = await self.http.post(f"{self.url}/api/tokens", json={"name": "swarm", "auto_approve": False})
+        asked = {"name": "swarm", "auto_approve": False, "most_waiting": len(self.agents)}
+        made = await self.http.post(f"{self.url}/api/tokens", json=asked)
         token = made.raise_for_status().json()["secret"]
 
         async def register(agent: Agent) -> None:

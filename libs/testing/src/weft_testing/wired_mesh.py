@@ -78,12 +78,12 @@ class WorkerUnderTest:
 
     @property
     def pid(self) -> int:
-        """Of the keeper."""
+        """Of the supervisor."""
         return self._process.pid
 
     @property
     def ended(self) -> int | None:
-        """The keeper's exit status; None while it runs."""
+        """The supervisor's exit status; None while it runs."""
         return self._process.poll()
 
     def log(self) -> str:

@@ -6,9 +6,10 @@ import time
 from dataclasses import dataclass
 from itertools import count
 
+from weft_client.failure import Failure
+
 from weft_cli.bench.figures import Figures, Sample, figures
-from weft_cli.bench.wire import Place, Wire
-from weft_cli.failure import Failure
+from weft_cli.bench.http_stream import HttpStream, Place
 
 FIRST_ANSWER_S = 90.0
 """For the question before the measurement: the model may still load."""
@@ -46,15 +47,15 @@ class Question:
 
 async def probe(place: Place, question: Question) -> Question:
     """Ask once before anything is measured; the question in the form that the server takes. Raises Failure."""
-    wire = Wire(place)
+    stream = HttpStream(place)
     try:
-        sample = await wire.ask(question.body(0), FIRST_ANSWER_S)
+        sample = await stream.ask(question.body(0), FIRST_ANSWER_S)
         if sample.error is not None and question.usage and "stream_options" in sample.error:
             return await probe(
                 place, Question(question.model, question.tokens, question.prompt, question.ignore_eos, False)
             )
     finally:
-        wire.close()
+        stream.close()
     if sample.error is not None:
         raise Failure(f"{question.model} at {place.authority} can't be measured: {sample.error}")
     if not sample.whole:
@@ -70,15 +71,15 @@ async def level(place: Place, question: Question, streams: int, seconds: float) 
     deadline = began + seconds
 
     async def stream() -> None:
-        wire = Wire(place)
+        stream = HttpStream(place)
         try:
             while (left := deadline - time.perf_counter()) > 0:
-                sample = await wire.ask(question.body(next(numbers)), left)
+                sample = await stream.ask(question.body(next(numbers)), left)
                 samples.append(sample)
                 if sample.error is not None:
                     await asyncio.sleep(min(_AFTER_ERROR_S, max(0.0, deadline - time.perf_counter())))
         finally:
-            wire.close()
+            stream.close()
 
     await asyncio.gather(*(stream() for _ in range(streams)))
     return figures(streams, time.perf_counter() - began, samples)

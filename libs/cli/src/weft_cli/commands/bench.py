@@ -6,11 +6,12 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from weft_cli import where
+from weft_client.failure import Exit, Failure
+
+from weft_cli import locate
 from weft_cli.bench import load
 from weft_cli.bench.figures import Figures
-from weft_cli.bench.wire import Place
-from weft_cli.failure import Exit, Failure
+from weft_cli.bench.http_stream import Place
 from weft_cli.render import cut, table
 
 MAX_STREAMS = 1024
@@ -39,9 +40,9 @@ def levels(text: str) -> tuple[int, ...]:
 
 def run(folder: Path | None, url: str | None, plan: Plan, *, as_json: bool) -> None:
     """Measure and print. Raises Failure if the model can't be asked, or answered nothing on some level."""
-    base, key, authority = url, where.key_for(folder, url), None
+    base, key, authority = url, locate.key_for(folder, url), None
     if base is None:
-        gateway = where.gateway(folder, None)
+        gateway = locate.gateway(folder, None)
         base, key, authority = gateway.url, gateway.key, gateway.authority
     place = Place.of(base, key or os.environ.get("OPENAI_API_KEY"), authority)
     found: list[Figures] = []

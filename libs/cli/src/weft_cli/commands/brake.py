@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
-from weft_cli import where
+from weft_client import routes
+
+from weft_cli import locate
+from weft_cli.outcome import tell
 
 
-def lift(folder: Path | None, url: str | None, reason: str) -> None:
+def lift(folder: Path | None, url: str | None, reason: str, *, as_json: bool) -> None:
     """Lift the brake."""
-    where.gateway(folder, url).post("/api/brake/lift", {"reason": reason})
-    print("the brake is lifted: what ran on silent nodes is replaced within seconds")
+    answer = routes.lift_brake(locate.gateway(folder, url), reason)
+    tell("the brake is lifted: what ran on silent nodes is replaced within seconds", answer, as_json=as_json)

@@ -1,17 +1,20 @@
 """`weft chat`: a conversation at a terminal; one question from the command line or from a pipe, plain text out."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from weft_cli import where
-from weft_cli.client import Gateway
-from weft_cli.failure import Exit, Failure
-from weft_cli.harmless import harmless
-from weft_cli.talk.answering import answer
-from weft_cli.talk.conversation import Conversation
-from weft_cli.talk.served import TOY, servable, to_ask, which
-from weft_cli.talk.terminal import person_watches_stderr
+from weft_client.failure import Exit, Failure
+from weft_client.gateway import Gateway
+
+from weft_cli import locate
+from weft_cli.chat.answer_stream import answer
+from weft_cli.chat.chat_models import TOY, ambiguous, chat_models, to_ask
+from weft_cli.chat.conversation import Conversation
+from weft_cli.chat.terminal import person_watches_stderr
+from weft_cli.outcome import show
+from weft_cli.render import printable
 
 _ANSWER_S = 300.0
 """A stream may be silent for so long."""
@@ -26,35 +29,39 @@ def run(
     *,
     model: str | None,
     system: str | None,
-    max_tokens: int | None,
-    temperature: float | None,
+    options: Mapping[str, Any],
+    as_json: bool,
 ) -> None:
     """Ask `question`, or what comes from a pipe, once; at a terminal and without a question, talk."""
-    gateway = where.gateway(folder, url, timeout_s=_ANSWER_S)
-    given = {"max_tokens": max_tokens, "temperature": temperature}
-    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    conversation = Conversation(model or "", system, options=options)
+    gateway = locate.gateway(folder, url, timeout_s=_ANSWER_S)
+    given = {name: value for name, value in options.items() if value is not None}
+    conversation = Conversation(model or "", system, options=given)
     if question is None and sys.stdin.isatty():
-        from weft_cli.talk.session import Session
-        from weft_cli.talk.terminal import Terminal
+        if as_json:
+            raise Failure("--json needs a question: weft chat --json 'What is …?'", Exit.USAGE)
+        from weft_cli.chat.session import Session
+        from weft_cli.chat.terminal import Terminal
 
         Session(gateway, Terminal(), conversation).run(model)
         return
     text = _from_pipe() if question in (None, "-") else question
     if not text.strip():
         raise Failure("there is no question: weft chat 'What is …?', or one through a pipe", Exit.USAGE)
-    _once(gateway, conversation, model, text)
+    _once(gateway, conversation, model, text, as_json=as_json)
 
 
-def _once(gateway: Gateway, conversation: Conversation, wanted: str | None, text: str) -> None:
-    models = servable(gateway) if wanted is None or person_watches_stderr() else []
+def _once(gateway: Gateway, conversation: Conversation, wanted: str | None, text: str, *, as_json: bool) -> None:
+    models = chat_models(gateway) if wanted is None or person_watches_stderr() else []
     chosen = to_ask(models, wanted)
     if chosen is None:
-        raise which(models)
+        raise ambiguous(models)
     if chosen.builtin and person_watches_stderr():
         print(f"({chosen.name} is {TOY}.)", file=sys.stderr)
     body = Conversation(chosen.name, conversation.system, options=conversation.options).asked(text).body()
-    shown = harmless if sys.stdout.isatty() else str
+    if as_json:
+        show(gateway.post("/v1/chat/completions", {**body, "stream": False}))
+        return
+    shown = printable if sys.stdout.isatty() else str
     begun = False
     try:
         for piece in answer(gateway, body):

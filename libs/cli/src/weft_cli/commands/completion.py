@@ -4,7 +4,7 @@ All three speak typer's protocol for bash, which is values alone: descriptions w
 very word that was typed, so that `./weft` is completed too.
 """
 
-from weft_cli.failure import Exit, Failure
+from weft_client.failure import Exit, Failure
 
 SCRIPTS = {
     "bash": """\

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from weft_cli import where
-from weft_cli.client import Refused, Unreachable
-from weft_cli.doctor import asking, machine, mesh, own_state
+from weft_client import routes
+from weft_client.command_names import pasteable
+from weft_client.failure import Exit
+from weft_client.gateway import Refused, Unreachable
+from weft_embedded import run_file
+
+from weft_cli import locate
+from weft_cli.doctor import machine, mesh, own_state, probes
 from weft_cli.doctor.finding import Finding, Verdict, note, ok, problem
-from weft_cli.embedded import run_file
-from weft_cli.failure import Exit
 from weft_cli.render import on_terminal
 
 _GATEWAY_S = 5.0
@@ -30,7 +33,7 @@ def run(folder: Path | None, url: str | None, *, as_json: bool) -> None:
         found = examine(folder, url, pool)
     bad = any(each.verdict == "problem" for each in found)
     if as_json:
-        print(json.dumps({"ok": not bad, "findings": [asdict(each) for each in found]}, indent=1))
+        print(json.dumps({"ok": not bad, "findings": [_object(each) for each in found]}, indent=1))
     else:
         _show(found)
     if bad:
@@ -39,7 +42,7 @@ def run(folder: Path | None, url: str | None, *, as_json: bool) -> None:
 
 def examine(folder: Path | None, url: str | None, pool: Executor) -> list[Finding]:
     """This machine, the state's mesh, and the mesh behind the gateway, which may be another."""
-    state = where.state(folder)
+    state = locate.state(folder)
     record = run_file.read(state)
     if record is not None and not record.alive():
         record = None
@@ -52,9 +55,9 @@ def examine(folder: Path | None, url: str | None, pool: Executor) -> list[Findin
 
 
 def _mesh(folder: Path | None, url: str | None, pool: Executor) -> list[Finding]:
-    gateway = where.gateway(folder, url, timeout_s=_GATEWAY_S)
+    gateway = locate.gateway(folder, url, timeout_s=_GATEWAY_S)
     try:
-        status: Mapping[str, Any] = gateway.get("/api/status")
+        status: Mapping[str, Any] = routes.status(gateway)  # of any version: what it lacks is not judged
     except (Refused, Unreachable) as e:
         return [problem("mesh", "gateway", str(e), "weft logs gateway, or name another: --url URL")]
     parts = urlsplit(gateway.url)
@@ -62,7 +65,7 @@ def _mesh(folder: Path | None, url: str | None, pool: Executor) -> list[Finding]
     found = [ok("mesh", "gateway", f"answers at {gateway.url}"), *mesh.examine(status)]
     tls = parts.scheme == "https"
     if parts.hostname:
-        said = asking.over_http(parts.hostname, parts.port or (443 if tls else 80), "/healthz", tls=tls)
+        said = probes.over_http(parts.hostname, parts.port or (443 if tls else 80), "/healthz", tls=tls)
         found += filter(None, [mesh.clock("the gateway", said.skew_s)])
         if not own and (why := own_state.unhealthy(said)) is not None:
             found.append(problem("mesh", "gateway", why, "look into its log"))
@@ -84,7 +87,7 @@ def _node(node: Mapping[str, Any], *, own_machine: bool, tls: bool = False) -> l
     host, port = str(addresses.get("host") or ""), addresses.get("http_port")
     if not host or not isinstance(port, int) or (host in _LOOPBACK and not own_machine):
         return []
-    said = asking.over_http(host, port, "/healthz", tls=tls)
+    said = probes.over_http(host, port, "/healthz", tls=tls)
     if said.status == 0:
         where_it_is = f"{host}:{port}"
         if own_machine and host in _LOOPBACK:
@@ -98,15 +101,19 @@ def _node(node: Mapping[str, Any], *, own_machine: bool, tls: bool = False) -> l
     return [*found, clock] if clock is not None else found
 
 
+def _object(each: Finding) -> dict[str, Any]:
+    return {**asdict(each), "says": pasteable(each.says), "do": pasteable(each.do)}
+
+
 def _show(found: Sequence[Finding]) -> None:
     styled = on_terminal()
     width = max(len(f"{each.area} {each.name}") for each in found)
     for each in found:
         mark = f"{_MARKS[each.verdict]:<7}"
         mark = f"\033[{_STYLES[each.verdict]}m{mark}\033[0m" if styled else mark
-        print(f"{mark}  {f'{each.area} {each.name}':<{width}}  {each.says}")
+        print(f"{mark}  {f'{each.area} {each.name}':<{width}}  {pasteable(each.says)}")
         if each.do and each.verdict != "ok":
-            print(f"{'':<7}  {'':<{width}}  do: {each.do}")
+            print(f"{'':<7}  {'':<{width}}  do: {pasteable(each.do)}")
     counts = {verdict: sum(each.verdict == verdict for each in found) for verdict in ("problem", "warning")}
     if not any(counts.values()):
         print("nothing is wrong")

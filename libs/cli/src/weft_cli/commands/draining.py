@@ -3,14 +3,19 @@
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from weft_cli import api, log_pages, where
-from weft_cli.client import Gateway, segment
-from weft_cli.commands.tokens import span
-from weft_cli.failure import Failure
-from weft_cli.harmless import harmless
-from weft_cli.render import cut
+from weft_client import api, routes
+from weft_client.failure import Failure
+from weft_client.gateway import Gateway
+from weft_client.units import span
+
+from weft_cli import event_pages, locate
+from weft_cli.outcome import show, tell
+from weft_cli.render import cut, printable
+
+if TYPE_CHECKING:
+    from weft_api import NodeChanged
 
 _LOOK_S = 0.3
 _MARGIN_S = 30.0
@@ -18,39 +23,46 @@ _MARGIN_S = 30.0
 Fact = Mapping[str, Any]
 
 
-def drain(folder: Path | None, url: str | None, node: str, deadline: str) -> None:
+def drain(folder: Path | None, url: str | None, node: str, deadline: str, *, as_json: bool) -> None:
     """Begin a drain and follow it. Raises Failure if it is lifted, or not done in time."""
-    gateway = where.gateway(folder, url)
+    gateway = locate.gateway(folder, url)
     seconds = span(deadline, "--deadline")
-    asked = gateway.post(f"/api/nodes/{segment(node)}/drain", {"deadline_s": seconds})
-    follow(gateway, asked, node, seconds)
+    asked = routes.change_node(gateway, node, "drain", {"deadline_s": seconds})
+    follow(gateway, asked, node, seconds, quiet=as_json)
+    if as_json:
+        show({**asked, "state": "drained"})
 
 
-def resume(folder: Path | None, url: str | None, node: str) -> None:
+def resume(folder: Path | None, url: str | None, node: str, *, as_json: bool) -> None:
     """Lift a drain."""
-    where.gateway(folder, url).post(f"/api/nodes/{segment(node)}/resume", {})
-    print(f"{node} takes replicas again")
+    answer = routes.change_node(locate.gateway(folder, url), node, "resume", {})
+    tell(f"{node} takes replicas again", answer, as_json=as_json)
 
 
-def follow(gateway: Gateway, asked: Mapping[str, Any], node: str, seconds: float) -> None:
-    """Tell what follows from a drain until it is done. `asked` is what the gateway answered to the request for it."""
-    id, request = asked["node"], gateway.get(f"/api/requests/{asked['request']}")
+def follow(gateway: Gateway, asked: "NodeChanged", node: str, seconds: float, *, quiet: bool) -> None:
+    """Tell what follows from a drain until it is done; `quiet`: only wait.
+
+    `asked` is what the gateway answered to the request for it.
+    """
+    id, request = asked["node"], routes.change_request(gateway, asked["request"])
     nodes = api.snapshot(gateway).nodes
     names, is_done = {each.id: each.name for each in nodes}, any(n.id == id and n.state == "drained" for n in nodes)
-    after, until = int(request["number"]), time.monotonic() + seconds + _MARGIN_S
+    after, until = request["number"], time.monotonic() + seconds + _MARGIN_S
     while time.monotonic() < until:
-        for page in log_pages.pages(gateway, after):
+        for page in event_pages.pages(gateway, after):
             for event in page:
-                after = int(event["sequence"])
+                after = event["sequence"]
                 if event["correlation_id"] != request["correlation_id"] and event["key"].partition(".")[0] != id:
                     continue
                 for fact in event["facts"]:
-                    if (said := sentence(event["kind"], event["key"], fact, names)) is not None:
-                        print(harmless(f"  {cut(said, 300)}"), flush=True)
+                    said = sentence(event["kind"], event["key"], fact, names)
+                    if said is not None and not quiet:
+                        print(printable(f"  {cut(said, 300)}"), flush=True)
                     if event["kind"] == "node" and event["key"] == id and _is_over(node, fact):
                         return
         if is_done:  # before it was asked for
-            print(f"{node} is drained already")
+            if not quiet:
+                print(f"{node} is drained already")
             return
         time.sleep(_LOOK_S)
     raise Failure(f"{node} is not drained {_MARGIN_S:g} s after the deadline; it still drains: see `weft events`")

@@ -3,12 +3,15 @@
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from weft_cli import log_pages, where
-from weft_cli.client import Unreachable
-from weft_cli.harmless import harmless
-from weft_cli.render import cut, table
+from weft_client.gateway import Unreachable
+
+from weft_cli import event_pages, locate
+from weft_cli.render import cut, printable, table
+
+if TYPE_CHECKING:
+    from weft_api import Commit
 
 _SILENCE_S = 90.0
 """The gateway's stream says something at least this often, if only that it lives."""
@@ -17,18 +20,18 @@ _AGAIN_S = 1.0
 
 def run(folder: Path | None, url: str | None, *, after: int, follow: bool, as_json: bool) -> None:
     """Print events from behind a position; with `follow` until Ctrl-C, over a gateway's restarts too."""
-    gateway = where.gateway(folder, url)
-    for page in log_pages.pages(gateway, after):
+    gateway = locate.gateway(folder, url)
+    for page in event_pages.pages(gateway, after):
         for event in page:
             _show(event, as_json=as_json)
-            after = int(event["sequence"])
+            after = event["sequence"]
     while follow:
         try:
             for kind, data in gateway.stream("GET", "/api/events", timeout_s=_SILENCE_S, after=after):
                 if kind == "commit":
-                    event: dict[str, Any] = json.loads(data)
+                    event: Commit = json.loads(data)
                     _show(event, as_json=as_json)
-                    after = int(event["sequence"])
+                    after = event["sequence"]
         except Unreachable:
             pass  # it may be restarting; nothing is missed, for the position is known
         time.sleep(_AGAIN_S)
@@ -80,17 +83,17 @@ def asyncapi() -> None:
     print(json.dumps(document.catalogue(version("weft-cli")), indent=1))
 
 
-def _show(event: dict[str, Any], *, as_json: bool) -> None:
+def _show(event: "Commit", *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(event), flush=True)
         return
-    at = time.strftime("%H:%M:%S", time.localtime(float(event["at"])))
+    at = time.strftime("%H:%M:%S", time.localtime(event["at"]))
     for fact in event["facts"]:
         said = {k: v for k, v in fact.items() if k not in ("type", "v")}
         text = json.dumps(said, ensure_ascii=False) if said else ""
         name = f"{event['kind']}.{fact['type']}"
         line = f"{event['sequence']:>6} {at} {name} {event['key']} {cut(text, 160)}"
-        print(harmless(line).rstrip(), flush=True)
+        print(printable(line).rstrip(), flush=True)
 
 
 def _first_line(doc: str | None) -> str:

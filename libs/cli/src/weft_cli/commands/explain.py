@@ -5,28 +5,41 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from weft_contracts.commit import Recorded
+from weft_client.failure import Failure
 from weft_contracts.ids import ReplicaId
+from weft_fleet import Fleet, ReplicaView
 from weft_placement.explain import Explanation, NotInTheLog, explain_decision
-from weft_placement.fleet import Fleet
 
-from weft_cli import log_pages, where
-from weft_cli.failure import Failure
-from weft_cli.render import table
+from weft_cli import event_pages, locate
+from weft_cli.render import cut, printable, table
+
+_TROUBLES = 4
+"""Of other replicas, the newest first."""
+_LONGEST = 300
 
 
 def run(folder: Path | None, url: str | None, replica: str, *, as_json: bool) -> None:
-    """Print every node's answer. `replica` is an id, or a model's name for its newest replica."""
-    gateway = where.gateway(folder, url)
-    log = list(log_pages.commits(gateway))
+    """Print every node's answer. `replica` is an id, or a model's name: then it is the one of its replicas that
+    answers or comes next to it, and what went wrong with others follows in a line each."""
+    gateway = locate.gateway(folder, url)
+    log = list(event_pages.commits(gateway))
+    fleet = Fleet()
+    for commit in log:
+        fleet.apply(commit)
+    own = replicas_of(fleet, replica)
     try:
-        found = explain_decision(log, _replica(log, replica))
+        found = explain_decision(log, own[0].id if own else ReplicaId(replica))
     except NotInTheLog as e:
         raise Failure(f"{e}; `weft status` lists those that there are") from e
     if as_json:
         print(json.dumps(as_object(found), indent=1))
-    else:
-        show(found)
+        return
+    show(found)
+    lines = given_up(fleet, found.model_name) + [line for each in own[1:] if (line := trouble(fleet, each))][:_TROUBLES]
+    if lines:
+        print()
+    for line in lines:
+        print(printable(line))
 
 
 def show(found: Explanation) -> None:
@@ -71,14 +84,38 @@ def as_object(found: Explanation) -> dict[str, Any]:
     }
 
 
-def _replica(log: list[Recorded], text: str) -> ReplicaId:
-    fleet = Fleet()
-    for commit in log:
-        fleet.apply(commit)
-    if text in fleet.replicas:
-        return ReplicaId(text)
-    model = fleet.model_named(text)
-    mine = [each for each in fleet.replicas.values() if model is not None and each.model == model.id]
-    if mine:
-        return max(mine, key=lambda each: each.number).id
-    return ReplicaId(text)
+def replicas_of(fleet: Fleet, text: str) -> list[ReplicaView]:
+    """The replicas of a model by its name: what answers, then what is on its way, then what failed and what is over;
+    the newest first among equals."""
+    model = fleet.model_named(text) if text not in fleet.replicas else None
+    if model is None:
+        return []
+    own = sorted((each for each in fleet.replicas.values() if each.model == model.id), key=lambda each: -each.number)
+    return sorted(own, key=_order)
+
+
+def given_up(fleet: Fleet, name: str) -> list[str]:
+    """A line for each revision of a model that can't be served."""
+    model = fleet.model_named(name)
+    if model is None:
+        return []
+    failed = model.given_up
+    return [cut(f"revision {number} of {name} can't be served: {why}", _LONGEST) for number, why in failed.items()]
+
+
+def _order(replica: ReplicaView) -> int:
+    if not replica.wanted or replica.evicted:
+        return 3
+    return {"ready": 0, "degraded": 0, "failed": 2, "unplaceable": 2, "lost": 2}.get(replica.state, 1)
+
+
+def trouble(fleet: Fleet, replica: ReplicaView) -> str:
+    """What went wrong with a replica, in one line; empty where nothing did."""
+    for run in replica.runs.values():
+        if run.phase == "failed":
+            node = fleet.nodes.get(run.node)
+            where = node.name if node is not None else run.node
+            return cut(f"{replica.id} of revision {replica.revision} failed on {where}: {run.reason}", _LONGEST)
+    if replica.wanted and replica.state == "unplaceable" and replica.unplaceable is not None:
+        return cut(f"{replica.id} of revision {replica.revision} has no place: {replica.unplaceable.reason}", _LONGEST)
+    return ""

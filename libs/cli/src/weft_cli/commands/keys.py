@@ -3,26 +3,27 @@
 import json
 import secrets
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from weft_client import routes
+from weft_client.failure import Exit, Failure
+from weft_client.units import span
 from weft_contracts import api_key
 
-from weft_cli import where
-from weft_cli.client import segment
-from weft_cli.commands.tokens import span
-from weft_cli.failure import Exit, Failure
-from weft_cli.harmless import harmless
-from weft_cli.paging import all_of
-from weft_cli.render import age, table
+from weft_cli import locate
+from weft_cli.outcome import tell
+from weft_cli.render import age, printable, table
+
+if TYPE_CHECKING:
+    from weft_api import Key
 
 SCOPES = ("admin", "inference", "read")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class KeyOptions:
     """A key to be made."""
 
     name: str
@@ -33,14 +34,14 @@ class Wanted:
 
 def show(folder: Path | None, url: str | None, *, as_json: bool) -> None:
     """Print all keys, without their secrets."""
-    found = all_of(where.gateway(folder, url), "/api/keys")
+    found = list(routes.keys(locate.gateway(folder, url)))
     if as_json:
         print(json.dumps(found, indent=1))
         return
     table(("key", "name", "begins with", "scopes", "models", "state", "expires"), [_row(each) for each in found])
 
 
-def create(folder: Path | None, url: str | None, wanted: Wanted, *, as_json: bool) -> None:
+def create(folder: Path | None, url: str | None, wanted: KeyOptions, *, as_json: bool) -> None:
     """Make one, and print its secret. Raises Failure with status 2 for a scope or span that is none."""
     if strange := [scope for scope in wanted.scopes if scope not in SCOPES]:
         raise Failure(f"--scope {strange[0]}: want {', '.join(SCOPES[:-1])} or {SCOPES[-1]}", Exit.USAGE)
@@ -50,7 +51,7 @@ def create(folder: Path | None, url: str | None, wanted: Wanted, *, as_json: boo
         "models": list(wanted.models) or None,
         "expires_in_s": None if wanted.expires is None else span(wanted.expires),
     }
-    made = where.gateway(folder, url).post("/api/keys", body)
+    made = routes.make_key(locate.gateway(folder, url), body)
     if as_json:
         print(json.dumps(made, indent=1))
         return
@@ -58,16 +59,16 @@ def create(folder: Path | None, url: str | None, wanted: Wanted, *, as_json: boo
     print("programs send it as `Authorization: Bearer …`, weft and OpenAI's clients take it as an API key")
 
 
-def revoke(folder: Path | None, url: str | None, key: str) -> None:
+def revoke(folder: Path | None, url: str | None, key: str, *, as_json: bool) -> None:
     """Let nothing new begin with it."""
-    found = where.gateway(folder, url).delete(f"/api/keys/{segment(key)}")
-    print(f"{found['key']} is revoked: nothing new begins with it, what runs, runs on")
+    found = routes.revoke_key(locate.gateway(folder, url), key)
+    tell(f"{found['key']} is revoked: nothing new begins with it, what runs, runs on", found, as_json=as_json)
 
 
-def forget(folder: Path | None, url: str | None, key: str) -> None:
+def forget(folder: Path | None, url: str | None, key: str, *, as_json: bool) -> None:
     """Erase its name."""
-    found = where.gateway(folder, url).delete(f"/api/keys/{segment(key)}/name")
-    print(f"the name of {found['key']} is erased; the key stays as it is")
+    found = routes.erase_name(locate.gateway(folder, url), key)
+    tell(f"the name of {found['key']} is erased; the key stays as it is", found, as_json=as_json)
 
 
 def first(*, as_json: bool) -> None:
@@ -81,9 +82,9 @@ def first(*, as_json: bool) -> None:
     print(f"start each gateway with this, which gives nothing of it away:\n\nWEFT_FIRST_KEY={told}")
 
 
-def _row(key: Mapping[str, Any]) -> tuple[str, ...]:
+def _row(key: "Key") -> tuple[str, ...]:
     models = "all" if key["models"] is None else ", ".join(key["models"])
-    name = harmless(key["name"] or "")
+    name = printable(key["name"] or "")
     return (key["id"], name, key["prefix"], ", ".join(key["scopes"]), models, key["state"], _left(key["expires_at"]))
 
 

@@ -7,16 +7,18 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
-from weft_cli import where
-from weft_cli.client import Gateway, Refused, Unreachable, segment
-from weft_cli.embedded import run_file
-from weft_cli.embedded.state import State
-from weft_cli.failure import Failure
-from weft_cli.following import follow as file_lines
-from weft_cli.following import last_lines
-from weft_cli.log_lines import readable
+from weft_client import routes
+from weft_client.failure import Failure
+from weft_client.gateway import Gateway, Refused, Unreachable, segment
+from weft_embedded import run_file
+from weft_embedded.state import State
+
+from weft_cli import locate
+from weft_cli.log_files import follow as file_lines
+from weft_cli.log_files import last_lines
+from weft_cli.log_format import readable
+from weft_cli.outcome import show
 from weft_cli.render import on_terminal
 
 _SILENCE_S = 90.0
@@ -31,19 +33,36 @@ _OVERLAP = 500
 
 
 def run(
-    folder: Path | None, url: str | None, name: str, *, follow: bool, tail: int, node: str | None, raw: bool
+    folder: Path | None,
+    url: str | None,
+    name: str,
+    *,
+    follow: bool,
+    tail: int,
+    node: str | None,
+    raw: bool,
+    as_json: bool,
 ) -> None:
-    """Print the last lines of a log; with `follow` go on until Ctrl-C."""
+    """Print the last lines of a log; with `follow` go on until Ctrl-C.
+
+    As JSON one document with all lines, with `follow` one object a line.
+    """
     styled, plain = on_terminal(), raw or not sys.stdout.isatty()
-    state = where.state(folder)
+    state = locate.state(folder)
     processes = own_logs(state)
+    whose = name
     if name in processes:
         lines = _of_process(name, processes[name], tail, follow=follow)
     else:
-        gateway = where.gateway(folder, url)
-        lines = _of_replica(gateway, replica(gateway, name, sorted(processes)), tail, node, follow=follow)
+        gateway = locate.gateway(folder, url)
+        whose = replica(gateway, name, sorted(processes))
+        lines = _of_replica(gateway, whose, tail, node, follow=follow)
+    if as_json and not follow:
+        show({"name": whose, "lines": list(lines)})
+        return
     for line in lines:
-        print(line if plain else readable(line, styled=styled), flush=follow)
+        said = json.dumps({"line": line}) if as_json else line if plain else readable(line, styled=styled)
+        print(said, flush=follow)
 
 
 def own_logs(state: State) -> dict[str, Path]:
@@ -61,16 +80,16 @@ def own_logs(state: State) -> dict[str, Path]:
 
 def replica(gateway: Gateway, name: str, processes: Sequence[str]) -> str:
     """A replica's id from what was typed: itself, or the newest of the model of that name."""
-    listed: list[dict[str, Any]] = gateway.get("/api/status").get("replicas", [])
+    listed = routes.status(gateway)["replicas"]
     if any(each["id"] == name for each in listed):
         return name
-    mine = [each for each in listed if each.get("model_name") == name]
+    mine = [each for each in listed if each["model_name"] == name]
     if mine:
-        return str(max(mine, key=lambda each: (each.get("added_at") or 0.0, len(each["id"]), each["id"]))["id"])
+        return max(mine, key=lambda each: (each["added_at"], len(each["id"]), each["id"]))["id"]
     prefix, _, number = name.rpartition("-")
     if prefix and number.isdigit():
         return name  # stopped and out of sight, perhaps; the gateway knows
-    there = ", ".join([*processes, *sorted({str(each.get("model_name")) for each in listed})])
+    there = ", ".join([*processes, *sorted({each["model_name"] for each in listed})])
     raise Failure(f"nothing here is called {name}; logs are kept of {there or 'nothing yet'}, and of each replica")
 
 

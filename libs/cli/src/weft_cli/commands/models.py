@@ -1,19 +1,29 @@
 """`weft deploy`, `weft remove`, `weft retry`."""
 
 import json
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from weft_cli import api, where
-from weft_cli.commands.progress import watch
-from weft_cli.failure import Exit, Failure
+from weft_client import api
+from weft_client.failure import Exit, Failure
+from weft_client.gateway import Refused
+from weft_client.sources import FILELESS, local_path, name_for
+from weft_contracts.engines import BUILTIN
+from weft_contracts.names import LONGEST_MODEL_NAME
 
-ENGINES = ("llama.cpp", "simulated", "vllm")
+from weft_cli import locate
+from weft_cli.commands.progress import watch
+from weft_cli.option_names import DEPLOY, naming_options
+from weft_cli.outcome import show, tell
+
+ENGINES = tuple(sorted(BUILTIN))
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DeployOptions:
     """What `deploy` was told of a model besides its source."""
 
     name: str | None = None
@@ -25,35 +35,74 @@ class Wanted:
 
 
 def deploy(
-    folder: Path | None, url: str | None, source: str, wanted: Wanted, *, wait_s: float, dry_run: bool = False
+    folder: Path | None,
+    url: str | None,
+    source: str,
+    wanted: DeployOptions,
+    *,
+    wait_s: float,
+    dry_run: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Deploy, and tell how it gets on until it answers or can't. Raises Failure with the reason if it can't."""
-    gateway = where.gateway(folder, url)
-    name = name_for(source) if wanted.name is None else wanted.name
-    if dry_run:
-        from weft_cli.commands.trial import try_out
+    gateway = locate.gateway(folder, url)
+    name = _name(source, wanted, quiet=as_json)
+    with naming_options(DEPLOY), _told_of_name(name):
+        if dry_run:
+            from weft_cli.commands.trial import try_out
 
-        try_out(gateway, name, spec(source, wanted))
-        return
-    answer = api.deploy(gateway, name, spec(source, wanted))
-    print(f"{name} is accepted as revision {answer.get('revision', '?')}", flush=True)
+            try_out(gateway, name, spec(source, wanted), as_json=as_json)
+            return
+        answer = api.deploy(gateway, name, spec(source, wanted))
+    if not as_json:
+        print(f"{name} is accepted as revision {answer.get('revision', '?')}", flush=True)
     if wait_s and wanted.replicas != 0:
-        watch(gateway, name, wait_s)
+        watch(gateway, name, wait_s, quiet=as_json)
+    if as_json:
+        model = api.snapshot(gateway).model(name)
+        counts = {} if model is None else {"state": model.state, "ready": model.ready, "wanted": model.wanted}
+        show({"name": name, **answer, "revision": int(answer.get("revision", 0)), **counts})
 
 
-def remove(folder: Path | None, url: str | None, model: str) -> None:
+def _name(source: str, wanted: DeployOptions, *, quiet: bool) -> str:
+    """As it was typed, or made of the source's; then that is said where it isn't the same."""
+    if wanted.name is not None:
+        return wanted.name
+    name = name_for(source)
+    if not quiet and name not in (Path(source).name, Path(source).stem):
+        print(f"{Path(source).name!r} can't be a model's name, so it is called {name}; --name NAME calls it otherwise")
+    return name
+
+
+@contextmanager
+def _told_of_name(name: str) -> Generator[None]:
+    """Raises Refused that says what a name is made of, where the gateway refused this one."""
+    try:
+        yield
+    except Refused as refused:
+        if refused.param != "name":
+            raise
+        raise Refused(
+            refused.status,
+            f"--name {name!r}: want a letter or digit, then letters, digits and any of . _ : / @ -,"
+            f" {LONGEST_MODEL_NAME} characters in all at most",
+            refused.param,
+        ) from refused
+
+
+def remove(folder: Path | None, url: str | None, model: str, *, as_json: bool) -> None:
     """Take a model away."""
-    api.remove(where.gateway(folder, url), model)
-    print(f"{model} is removed; its replicas finish what they do and stop")
+    answer = api.remove(locate.gateway(folder, url), model)
+    tell(f"{model} is removed; its replicas finish what they do and stop", answer, as_json=as_json)
 
 
-def retry(folder: Path | None, url: str | None, model: str) -> None:
+def retry(folder: Path | None, url: str | None, model: str, *, as_json: bool) -> None:
     """Lift `unservable`."""
-    api.retry(where.gateway(folder, url), model)
-    print(f"{model} is tried again")
+    answer = api.retry(locate.gateway(folder, url), model)
+    tell(f"{model} is tried again", answer, as_json=as_json)
 
 
-def spec(source: str, wanted: Wanted) -> dict[str, Any]:
+def spec(source: str, wanted: DeployOptions) -> dict[str, Any]:
     """The spec that the command line describes. Raises Failure with status 2 for what can't be meant."""
     if wanted.engine is not None and wanted.engine not in ENGINES:
         raise Failure(f"--engine {wanted.engine}: want one of {', '.join(ENGINES)}", Exit.USAGE)
@@ -66,19 +115,9 @@ def spec(source: str, wanted: Wanted) -> dict[str, Any]:
         fields["context_tokens"] = wanted.context
     if wanted.concurrency is not None:
         fields["concurrency"] = wanted.concurrency
-    if source not in (*api.BUILTINS, "simulated"):
-        path = Path(source).expanduser()
-        if "/" not in source and not path.exists():
-            names = ", ".join((*api.BUILTINS, "simulated"))
-            raise Failure(f"{source} is neither a built-in model ({names}) nor a file here: give a path", Exit.USAGE)
-        # A path means the same to a worker that started elsewhere.
-        source = str(path.absolute())
+    if source not in FILELESS:
+        source = local_path(source)
     return api.spec_of(source, wanted.engine, **fields)
-
-
-def name_for(source: str) -> str:
-    """What people call a model whose source is all that is known."""
-    return source if source in (*api.BUILTINS, "simulated") else Path(source).name.removesuffix(".gguf")
 
 
 def _engine_arg(text: str) -> tuple[str, bool | int | float | str]:

@@ -1,13 +1,14 @@
 """`weft nodes models` and `weft nodes unload`: what one machine runs, and taking a model off it."""
 
-import json
 import time
 from pathlib import Path
 
-from weft_cli import where
-from weft_cli.client import segment
-from weft_cli.commands.tokens import span
-from weft_cli.failure import Failure
+from weft_client import routes
+from weft_client.failure import Failure
+from weft_client.units import span
+
+from weft_cli import locate
+from weft_cli.outcome import show, tell
 from weft_cli.render import table
 
 _LOOK_EVERY_S = 0.5
@@ -17,9 +18,9 @@ _AFTER_S = 60.0
 
 def run(folder: Path | None, url: str | None, node: str, *, as_json: bool) -> None:
     """Print the models and their replicas there."""
-    found = where.gateway(folder, url).get(f"/api/nodes/{segment(node)}/models")["items"]
+    found = routes.models_on(locate.gateway(folder, url), node)["items"]
     if as_json:
-        print(json.dumps(found, indent=1))
+        show(found)
         return
     table(
         ("model", "replica", "state", "engine", "reason"),
@@ -31,22 +32,23 @@ def run(folder: Path | None, url: str | None, node: str, *, as_json: bool) -> No
     )
 
 
-def unload(folder: Path | None, url: str | None, node: str, model: str, deadline: str) -> None:
+def unload(folder: Path | None, url: str | None, node: str, model: str, deadline: str, *, as_json: bool) -> None:
     """Take a model off a node and wait until it is gone. Raises Failure if it isn't behind the deadline."""
-    gateway, seconds = where.gateway(folder, url), span(deadline, "--deadline")
-    at = f"/api/nodes/{segment(node)}/models"
-    asked = gateway.post(f"{at}/{segment(model)}/unload", {"deadline_s": seconds})
+    gateway, seconds = locate.gateway(folder, url), span(deadline, "--deadline")
+    asked = routes.unload(gateway, node, model, seconds)
     leaving = set(asked["replicas"].split())
+    done = {"node": node, "model": model, "replicas": sorted(leaving)}
     if not leaving:
-        print(f"{model} is not on {node}")
+        tell(f"{model} is not on {node}", done, as_json=as_json)
         return
-    print(f"{model} is taken off {node}: {len(leaving)} of its replicas", flush=True)
+    if not as_json:
+        print(f"{model} is taken off {node}: {len(leaving)} of its replicas", flush=True)
     end = time.monotonic() + seconds + _AFTER_S
     there: set[str] = leaving
     while time.monotonic() < end:
-        there = {each["id"] for found in gateway.get(at)["items"] for each in found["replicas"]}
+        there = {each["id"] for found in routes.models_on(gateway, node)["items"] for each in found["replicas"]}
         if leaving.isdisjoint(there):
-            print(f"{model} is off {node}")
+            tell(f"{model} is off {node}", done, as_json=as_json)
             return
         time.sleep(_LOOK_EVERY_S)
-    raise Failure(f"{', '.join(sorted(leaving & there))} still runs on {node}; weft status says why")
+    raise Failure(f"{', '.join(sorted(leaving & there))} still runs on {node}; `weft status` says why")

@@ -1,20 +1,27 @@
 """`weft nodes`: the machines of the mesh."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from weft_cli import api, where
-from weft_cli.client import segment
-from weft_cli.render import size, table
+from weft_client import api, routes
+from weft_client.units import size
+
+from weft_cli import locate
+from weft_cli.render import cut, printable, table
+
+if TYPE_CHECKING:
+    from weft_api import Drain, Heartbeat
+
+_REASON = 300
 
 
 def run(folder: Path | None, url: str | None, *, as_json: bool) -> None:
     """Print the list of nodes."""
-    found = api.snapshot(where.gateway(folder, url)).nodes
+    found = api.snapshot(locate.gateway(folder, url)).nodes
     if as_json:
         print(json.dumps([asdict(node) for node in found], indent=1))
     else:
@@ -32,7 +39,7 @@ def find(
 ) -> None:
     """Print the nodes that fit, from the tables: also those that were removed."""
     asked = [("state", status), ("name", name), *(("label", label) for label in labels)]
-    found = api.nodes(where.gateway(folder, url), urlencode([pair for pair in asked if pair[1] is not None]))
+    found = api.nodes(locate.gateway(folder, url), urlencode([pair for pair in asked if pair[1] is not None]))
     if as_json:
         print(json.dumps([asdict(node) for node in found], indent=1))
     else:
@@ -41,7 +48,7 @@ def find(
 
 def get(folder: Path | None, url: str | None, node: str, *, as_json: bool) -> None:
     """Print one node."""
-    found = where.gateway(folder, url).get(f"/api/nodes/{segment(node)}")
+    found = routes.node(locate.gateway(folder, url), node)
     if as_json:
         print(json.dumps(found, indent=1))
         return
@@ -57,17 +64,17 @@ def get(folder: Path | None, url: str | None, node: str, *, as_json: bool) -> No
         ("cordoned", "yes" if found["cordoned"] else "no"),
         ("drain", _drain(found["drain"])),
         ("over HTTP", _heartbeat(found.get("heartbeat"))),
-        ("rejected", found["reason"]),
+        ("reason", found["reason"]),
     ]
     print()
     table(("of it", "is"), [row for row in rows if row[1]])
 
 
-def _heartbeat(found: Mapping[str, Any] | None) -> str:
-    return "" if found is None else str(found["problem"])
+def _heartbeat(found: "Heartbeat | None") -> str:
+    return "" if found is None else found["problem"]
 
 
-def _drain(drain: Mapping[str, Any] | None) -> str:
+def _drain(drain: "Drain | None") -> str:
     if drain is None:
         return ""
     whose = "its worker's, until it is back" if drain["why"] == "worker" else "an admin's, until it is lifted"
@@ -80,3 +87,6 @@ def show(found: Sequence[api.NodeRow]) -> None:
         ("node", "id", "state", "cpus", "memory", "devices", "engines"),
         [(n.name, n.id, n.state, n.cpus, size(n.memory), n.devices, n.engines) for n in found],
     )
+    for node in found:
+        if node.reason:
+            print(printable(cut(f"{node.name} is {node.state}: {node.reason}", _REASON)))

@@ -3,17 +3,21 @@
 import json
 import os
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from weft_cli import where
-from weft_cli.commands.tokens import span
-from weft_cli.embedded import run_file
-from weft_cli.embedded.state import read_json
-from weft_cli.failure import Exit, Failure
-from weft_cli.observers import TLS, Observers
+from weft_client.failure import Exit, Failure
+from weft_client.units import span
+from weft_embedded import run_file
+from weft_embedded.observers import TLS, Observers
+from weft_embedded.state import read_json
+
+from weft_cli import locate
+from weft_cli.outcome import show as show_json
+from weft_cli.outcome import tell
 from weft_cli.render import age, table
 
 
@@ -36,43 +40,76 @@ def show(folder: Path | None, trust: Path | None, *, as_json: bool) -> None:
 
 
 def add(
-    folder: Path | None, trust: Path | None, nats: str | None, name: str, expires: str | None, out: Path | None
+    folder: Path | None,
+    trust: Path | None,
+    nats: str | None,
+    name: str,
+    expires: str | None,
+    out: Path | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Make a credential and write it to a file that only its owner can read. Raises Failure."""
     observers = _observers(folder, trust)
-    url = _url(folder, nats)
-    file = out or Path(f"{name}.creds")
+    url, lasts = _url(folder, nats), None if expires is None else span(expires)
+    file = (out or observers.folder / f"{name}.creds").absolute()
     pem = file.with_suffix(".pem")
-    for each in (file, *([pem] if url.startswith(TLS) else [])):
-        if each.exists():
-            raise Failure(f"{each} is there already: name another file with --out", Exit.USAGE)
-    text = observers.add(name, None if expires is None else span(expires))
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
-        opened.write(text)
+    if pem == file:
+        raise Failure(f"--out {out}: the mesh's certificate comes to lie there; name it NAME.creds", Exit.USAGE)
+    if url.startswith(TLS) and pem.exists():
+        raise Failure(f"{pem} is there already: name another file with --out", Exit.USAGE)
+    _write_secret(file, lambda: observers.add(name, lasts), own=out is None)
+    if url.startswith(TLS):
+        pem.write_text(observers.authority())
+    if as_json:
+        authority = str(pem) if url.startswith(TLS) else None
+        show_json({"observer": name, "url": url, "credential": str(file), "authority": authority})
+        return
     print(f"{name} may listen with {file}, which is a secret")
     shown = [url, str(file)]
     if url.startswith(TLS):
         shown.append(str(pem))
-        pem.write_text(observers.authority())
         print(f"and knows the mesh by {pem}, which is none")
     print(f"for example: python docs/observer/node_transitions.py {' '.join(shown)}")
 
 
-def remove(folder: Path | None, trust: Path | None, nats: str | None, name: str) -> None:
+def _write_secret(file: Path, made: Callable[[], str], *, own: bool) -> None:
+    """Write what `made` makes once there is a file for it, which only its owner can read from its first byte on.
+
+    `own`: the folder belongs to the mesh, and is made where it is missing. Raises Failure.
+    """
+    try:
+        if own:
+            file.parent.mkdir(mode=0o700, exist_ok=True)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise Failure(f"{file} is there already: name another file with --out", Exit.USAGE) from None
+    except OSError as error:
+        raise Failure(f"{file} can't be written: {error.strerror}; name a file with --out", Exit.USAGE) from None
+    try:
+        with os.fdopen(descriptor, "w") as opened:
+            opened.write(made())
+    except BaseException:
+        file.unlink(missing_ok=True)
+        raise
+
+
+def remove(folder: Path | None, trust: Path | None, nats: str | None, name: str, *, as_json: bool) -> None:
     """Let it listen no more."""
     _observers(folder, trust).remove(name, _url(folder, nats))
-    print(f"{name} listens no more: its connections are cut, its credential opens nothing")
+    said = f"{name} listens no more: its connections are cut, its credential opens nothing"
+    tell(said, {"observer": name}, as_json=as_json)
 
 
 def _observers(folder: Path | None, trust: Path | None) -> Observers:
-    return Observers(trust or where.state(folder).trust)
+    return Observers(trust or locate.state(folder).trust)
 
 
 def _url(folder: Path | None, nats: str | None) -> str:
     """Where NATS is: as named, else that of the state's own mesh. Raises Failure."""
     if nats is not None:
         return nats
-    state = where.state(folder)
+    state = locate.state(folder)
     outside: Any = (read_json(state.settings) or {}).get("outside")
     if outside and outside.get("nats"):
         return str(outside["nats"])

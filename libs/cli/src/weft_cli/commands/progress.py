@@ -2,17 +2,20 @@
 
 import time
 
-from weft_cli import api
-from weft_cli.client import Gateway
-from weft_cli.failure import Failure
+from weft_client import api
+from weft_client.failure import Failure
+from weft_client.gateway import Gateway
 
 _LOOK_S = 0.2
 _HOMELESS_S = 3.0
 """Without a place for so long: nodes that have just been asked about the files may still answer."""
 
 
-def watch(gateway: Gateway, name: str, wait_s: float) -> None:
-    """Until the newest revision answers. Raises Failure if it can't, though an older one may still."""
+def watch(gateway: Gateway, name: str, wait_s: float, *, quiet: bool) -> None:
+    """Until the newest revision answers; `quiet`: nothing is printed.
+
+    Raises Failure if it can't, though an older one may still.
+    """
     began = time.monotonic()
     homeless_since: float | None = None
     said = ""
@@ -21,22 +24,25 @@ def watch(gateway: Gateway, name: str, wait_s: float) -> None:
         model = seen.model(name)
         if model is None:
             raise Failure(f"{name} was removed meanwhile")
+        if seen.log_full is not None:
+            raise Failure(f"{name} is accepted, and goes on once the log has room: {seen.log_full}")
         own = [each for each in seen.replicas if each.model == name and each.digest == model.digest]
         ready = sum(each.state == "ready" for each in own)
-        if ready and ready >= model.wanted:
-            print(f"{name} answers from {ready} replica{'s' if ready > 1 else ''}")
+        if ready and ready >= model.wanted and model.serves in (None, model.revision):
+            if not quiet:
+                print(f"{name} answers from {ready} replica{'s' if ready > 1 else ''}")
             return
         if model.state == "unservable":
             raise Failure(f"{name} is unservable: {model.reason}")
-        if model.state == "ready" and model.reason and not ready:
-            raise Failure(
-                f"revision {model.revision} of {name} can't be served: {model.reason}; the one before goes on"
-            )
+        if model.failing:
+            what = f"revision {model.revision} of {name} can't be served: {model.failing}"
+            raise Failure(f"{what}; revision {model.serves} goes on")
         homeless = next((each for each in own if each.state == "unplaceable"), None)
         homeless_since = None if homeless is None else homeless_since or now
         if homeless is not None and homeless_since is not None and now - homeless_since >= _HOMELESS_S:
             raise Failure(f"{name} has no place for {homeless.id}: {homeless.reason}")
-        said = _say(phase(own, ready, model.wanted), said)
+        now_said = phase(own, ready, max(model.wanted, len(own)))
+        said = now_said if quiet else _say(now_said, said)
         if now - began >= wait_s:
             raise Failure(f"{name} is not ready after {wait_s:g} s; the mesh goes on trying: see `weft status`")
         time.sleep(_LOOK_S)

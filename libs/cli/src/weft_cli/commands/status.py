@@ -6,20 +6,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from weft_cli import api, where
-from weft_cli.client import Gateway, Refused, Unreachable
+from weft_client import api
+from weft_client.command_names import pasteable
+from weft_client.failure import Exit, Failure
+from weft_client.gateway import Gateway, Refused, Unreachable
+from weft_contracts import disk
+from weft_embedded import join_line, prerequisites, run_file
+from weft_embedded.run_file import RunFile
+from weft_embedded.state import State
+
+from weft_cli import locate
 from weft_cli.commands import nodes as node_list
-from weft_cli.embedded import join_line, run_file
-from weft_cli.embedded.run_file import RunFile
-from weft_cli.embedded.state import State
-from weft_cli.failure import Exit
-from weft_cli.harmless import harmless
-from weft_cli.render import age, cut, table
+from weft_cli.render import age, cut, printable, table
 
 
 def run(folder: Path | None, url: str | None, *, as_json: bool) -> None:
     """Print the mesh. Exits with 3 where none runs, with 4 where a part, model or replica isn't ready."""
-    state = where.state(folder)
+    state = locate.state(folder)
     record = run_file.read(state)
     if record is not None and (not record.alive() or (url is not None and Gateway(url).url != record.url)):
         record = None  # another mesh was asked for, and says nothing of this one's processes
@@ -27,32 +30,41 @@ def run(folder: Path | None, url: str | None, *, as_json: bool) -> None:
         if as_json:
             print(json.dumps({"running": False, "state": str(state.folder)}))
         else:
-            print(f"no mesh runs on {state.folder}; start one: weft up")
+            print(pasteable(f"no mesh runs on {state.folder}; start one: weft up"))
         raise SystemExit(int(Exit.NOT_RUNNING))
-    gateway = where.gateway(folder, url, timeout_s=10.0)
+    gateway = locate.gateway(folder, url, timeout_s=10.0)
     found: api.Snapshot | None = None
     problems: tuple[str, ...]
     try:
         found = api.snapshot(gateway)
         problems = found.problems
     except (Refused, Unreachable) as e:
-        problems = (str(e),)
+        full = disk.log_full(state.folder, prerequisites.disk_free(state.folder)) if record is not None else None
+        problems = tuple(filter(None, (str(e), full)))
     if as_json:
         print(json.dumps(_object(gateway, str(state.folder), record, found, problems), indent=1))
     else:
         _show(gateway, record, found, problems)
         if record is not None:
-            _show_line(state, record.url)
+            _show_line(state, gateway if found is not None else None, record.url)
     if not _ready(record, found):
         raise SystemExit(int(Exit.NOT_READY))
 
 
-def _show_line(state: State, url: str) -> None:
+def _show_line(state: State, gateway: Gateway | None, url: str) -> None:
+    """`gateway`: one that answers, to make another token where the last has expired."""
     line = join_line.line(state, url)
+    if line is not None and gateway is not None:
+        try:
+            join_line.keep_token(state, gateway)
+        except Failure as e:
+            print(f"\nother machines get no line to join by: {e}; `weft tokens create` makes one")
+            return
+        line = join_line.line(state, url)
     if line is None:
-        print("\nthis mesh is for this machine alone; for others, too: weft up --listen ADDRESS")
+        print(pasteable("\nthis mesh is for this machine alone; for others, too: weft up --listen ADDRESS"))
     else:
-        print(f"\non a new machine, then `weft nodes approve NAME` here:\n\n  {line}")
+        print(pasteable(f"\non a new machine, then `weft nodes approve NAME` here:\n\n  {line}"))
 
 
 def _ready(record: RunFile | None, found: api.Snapshot | None) -> bool:
@@ -91,7 +103,10 @@ def _show(gateway: Gateway, record: RunFile | None, found: api.Snapshot | None, 
     if found is not None:
         node_list.show(found.nodes)
         print()
-        models = [(m.name, m.state, m.revision, m.engine, f"{m.ready}/{m.wanted}", cut(m.reason)) for m in found.models]
+        models = [
+            (m.name, m.state, m.serves or m.revision, m.engine, f"{m.ready}/{m.wanted}", cut(m.reason))
+            for m in found.models
+        ]
         table(("model", "state", "revision", "engine", "ready", "reason"), models)
         print()
         replicas = [(r.id, r.model, r.revision, r.state, r.node, r.engine, cut(r.reason)) for r in found.replicas]
@@ -99,4 +114,4 @@ def _show(gateway: Gateway, record: RunFile | None, found: api.Snapshot | None, 
     for problem in problems:
         if found is not None or record is not None:
             print()
-        print(harmless(cut(problem, 300)))
+        print(pasteable(printable(cut(problem, 300))))

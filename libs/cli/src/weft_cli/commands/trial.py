@@ -3,34 +3,71 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from weft_client import api
+from weft_client.failure import Failure
+from weft_client.gateway import Gateway
+from weft_client.units import size
 from weft_contracts.facts.values import ModelSpec
-from weft_placement import Trial
-from weft_placement import try_out as place
+from weft_fleet import Fleet
+from weft_placement import DryRun
+from weft_placement import dry_run as place
 from weft_placement.explain import Explanation
-from weft_placement.fleet import Fleet
 
-from weft_cli import api, log_pages
-from weft_cli.client import Gateway
-from weft_cli.commands.explain import show
-from weft_cli.failure import Failure
-from weft_cli.render import size
+from weft_cli import event_pages, outcome
+from weft_cli.commands.explain import as_object, show
 
 
-def try_out(gateway: Gateway, name: str, spec: Mapping[str, Any]) -> None:
+def try_out(gateway: Gateway, name: str, spec: Mapping[str, Any], *, as_json: bool) -> None:
     """Print where each replica would go, with every node's answer. Raises Failure if one has no place."""
     api.try_out(gateway, name, spec)
     fleet = Fleet()
-    for commit in log_pages.commits(gateway):
+    for commit in event_pages.commits(gateway):
         fleet.apply(commit)
     trial = place(fleet, name, ModelSpec.model_validate(spec))
-    print(_beginning(name, trial))
+    if as_json:
+        outcome.show(_object(name, trial))
+    else:
+        _show(name, trial)
+    if not trial.fits:
+        have = f"only {trial.staying + trial.placed}" if trial.staying + trial.placed else "none"
+        of = "replica" if trial.wanted == 1 else f"{trial.wanted} replicas"
+        raise Failure(f"{have} of the {of} of {name} would fit: {trial.explanations[-1].outcome}")
+
+
+def beginning(name: str, trial: DryRun) -> str:
+    """What would come of it, in a line: how many replicas there would be, and how many of them have a place."""
+    weights = trial.spec.weights
+    of = f" ({weights.architecture}, {size(weights.weight_bytes)} of weights)" if weights.weight_bytes else ""
+    have = "1 stays as it is" if trial.staying == 1 else f"{trial.staying} stay as they are"
+    parts = [have] if trial.staying else []
+    if missing := trial.wanted - trial.staying:
+        parts.append(f"{trial.placed or 'none'} of {missing} new ones {'has' if trial.placed == 1 else 'have'} a place")
+    replicas = "1 replica" if trial.wanted == 1 else f"{trial.wanted} replicas"
+    return (
+        f"dry run: {name}{of} would be revision {trial.revision} with {replicas}: {', '.join(parts) or 'none to place'}"
+    )
+
+
+def _show(name: str, trial: DryRun) -> None:
+    print(beginning(name, trial))
     for same in _alike(trial.explanations):
         print()
         show(same[0])
         if len(same) > 1:
             print(f"\n{_more(len(same) - 1)} like it, up to {same[-1].replica}")
-    if not trial.fits:
-        raise Failure(f"{name} would not fit: {trial.explanations[-1].outcome}")
+    print()
+
+
+def _object(name: str, trial: DryRun) -> dict[str, Any]:
+    return {
+        "name": name,
+        "revision": trial.revision,
+        "wanted": trial.wanted,
+        "staying": trial.staying,
+        "placed": trial.placed,
+        "fits": trial.fits,
+        "replicas": [as_object(each) for each in trial.explanations],
+    }
 
 
 def _alike(found: Sequence[Explanation]) -> list[list[Explanation]]:
@@ -46,12 +83,3 @@ def _alike(found: Sequence[Explanation]) -> list[list[Explanation]]:
 
 def _more(count: int) -> str:
     return "1 more replica" if count == 1 else f"{count} more replicas"
-
-
-def _beginning(name: str, trial: Trial) -> str:
-    weights = trial.spec.weights
-    of = f" ({weights.architecture}, {size(weights.weight_bytes)} of weights)" if weights.weight_bytes else ""
-    kept = f"; {trial.staying} replicas stay as they are" if trial.staying else ""
-    new = len(trial.explanations)
-    added = f", {new} replica{'s' if new != 1 else ''} to place" if new else ", nothing to place"
-    return f"dry run: {name}{of} would be revision {trial.revision}{added}{kept}"

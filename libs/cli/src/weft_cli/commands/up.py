@@ -5,11 +5,14 @@ import sys
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from weft_cli import where
-from weft_cli.embedded import detach as detaching
-from weft_cli.embedded import down as ending
-from weft_cli.embedded.launcher import Options, command
-from weft_cli.failure import Exit, Failure
+from weft_client.failure import Exit, Failure
+from weft_embedded import detach as detaching
+from weft_embedded import down as ending
+from weft_embedded import run_file
+from weft_embedded.launcher import Options, command
+
+from weft_cli import locate
+from weft_cli.outcome import show, tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,23 +33,39 @@ def run(
     detach: bool,
     deploy: bool,
     reach: Reach,
+    as_json: bool,
 ) -> None:
     """Bring a mesh up, in the background or as this process, which becomes the launcher."""
-    options = Options(where.state(folder), port, workers, deploy, *astuple(reach))
+    if as_json and not detach:
+        raise Failure("--json belongs to --detach: weft up --detach --json", Exit.USAGE)
+    options = Options(locate.state(folder), port, workers, deploy, *astuple(reach))
     if detach:
-        detaching.run(options, print)
+        key: list[str] = []
+        detaching.run(options, (lambda _: None) if as_json else print, key.append if as_json else print)
+        if as_json:
+            record = run_file.read(options.state)
+            show(
+                {
+                    "url": record.url if record is not None else None,
+                    "state": str(options.state.folder),
+                    "launcher": record.pid if record is not None else None,
+                    "first_key": key[0].strip() if key else None,
+                }
+            )
     else:
         os.execv(sys.executable, command(options))
 
 
-def down(folder: Path | None) -> None:
+def down(folder: Path | None, *, as_json: bool) -> None:
     """End the mesh of a state."""
-    state = where.state(folder)
+    state = locate.state(folder)
+    ended = {"state": str(state.folder), "running": False}
     try:
-        ending.run(state)
+        forced = ending.run(state)
     except Failure as e:
         if e.exit is Exit.NOT_RUNNING:
-            print(e)
+            tell(str(e), ended, as_json=as_json)
             raise SystemExit(int(e.exit)) from None
         raise
-    print(f"the mesh on {state.folder} has ended")
+    said = f"the mesh on {state.folder} has ended"
+    tell(said if forced is None else f"{said}\n{forced}", ended | {"forced": forced}, as_json=as_json)

@@ -1,4 +1,4 @@
-"""`weft worker`: this process becomes the keeper of a node that joins a mesh."""
+"""`weft worker`: this process becomes the supervisor of a node that joins a mesh."""
 
 import ipaddress
 import os
@@ -9,21 +9,33 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from weft_client.failure import Exit, Failure
+from weft_client.gateway import Gateway
+from weft_embedded import prerequisites
+from weft_embedded.state import default_folder
+from weft_runtime import secret_pipe
+
 from weft_cli import worker_options
-from weft_cli.client import Gateway
-from weft_cli.embedded import prerequisites
-from weft_cli.embedded.state import default_folder
-from weft_cli.failure import Exit, Failure
 
 MODULE = "weft_worker_agent"
+_TOKEN, _DESCRIPTOR = "WEFT_JOIN_TOKEN", "WEFT_JOIN_TOKEN_FD"
 _LOOPBACK = "127.0.0.1"
 
 
 def run(flags: Mapping[str, str | None], config: Path | None) -> None:
-    """Replace this process by the worker's keeper. `flags` are values by the options' names, None: not given."""
-    own = settings(flags, os.environ, config)
+    """Replace this process by the worker's supervisor. `flags` are values by the options' names, None: not given."""
+    own = {**os.environ, **settings(flags, os.environ, config)}
     prerequisites.check()
-    os.execve(sys.executable, [sys.executable, "-m", MODULE], {**os.environ, **own})
+    own[_DESCRIPTOR] = str(_handed(own.pop(_TOKEN)))
+    os.execve(sys.executable, [sys.executable, "-m", MODULE], own)
+
+
+def _handed(token: str) -> int:
+    """A pipe that holds the token: in the environment everything that this user runs could read it."""
+    try:
+        return secret_pipe.give(token.encode())
+    except ValueError as error:
+        raise Failure(f"that is no registration token: {error}", Exit.USAGE) from None
 
 
 def settings(flags: Mapping[str, str | None], environ: Mapping[str, str], config: Path | None = None) -> dict[str, str]:

@@ -1,19 +1,19 @@
 """This machine: what a mesh or a worker needs of it."""
 
 import resource
-import shutil
 import sys
 from pathlib import Path
 
 import psutil
+from weft_client.units import size
+from weft_contracts.disk import KEPT_FREE
+from weft_embedded import prerequisites
 
 from weft_cli.doctor.finding import Finding, ok, problem, warning
-from weft_cli.embedded import prerequisites
-from weft_cli.render import size
 
 PYTHON = (3, 11)
-DISK_LOW, DISK_NEEDED = 2 << 30, 512 << 20
-"""Bytes on the state's disk: below the second the log soon can't be appended to."""
+DISK_LOW = 1 << 30
+"""Bytes on the state's disk. What a mesh needs of it stands in `weft_contracts.disk`."""
 MEMORY_LOW = 512 << 20
 FILES_NEEDED = 1024
 
@@ -25,15 +25,10 @@ def examine(state: Path) -> list[Finding]:
         python(sys.version_info[:2], version),
         needed("processor", prerequisites.avx2_missing(), "has what llama.cpp needs (AVX2)"),
         needed("libgomp", prerequisites.libgomp_missing(), "libgomp is there"),
-        disk(state, shutil.disk_usage(existing(state)).free),
+        disk(state, prerequisites.disk_free(state)),
         memory(int(psutil.virtual_memory().available)),
         files(resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
     ]
-
-
-def existing(path: Path) -> Path:
-    """The path itself, or its nearest parent that is there."""
-    return next((each for each in (path, *path.parents) if each.exists()), Path("/"))
 
 
 def python(version: tuple[int, ...], text: str) -> Finding:
@@ -53,11 +48,14 @@ def needed(name: str, missing: str | None, found: str) -> Finding:
 
 
 def disk(state: Path, free: int) -> Finding:
+    if (short := prerequisites.disk_missing(state, free)) is not None:
+        says, _, do = short.partition("; ")
+        return problem("machine", "disk", says, do)
     says = f"{size(free)} free where {state} lies"
-    do = "free some, or keep the state elsewhere: --state DIR"
-    if free < DISK_NEEDED:
-        return problem("machine", "disk", f"{says}: the log will soon take nothing more", do)
-    return warning("machine", "disk", says, do) if free < DISK_LOW else ok("machine", "disk", says)
+    if free < DISK_LOW:
+        most = f"; the log takes nothing more below {size(KEPT_FREE)}"
+        return warning("machine", "disk", says + most, "free some, or keep the state elsewhere: --state DIR")
+    return ok("machine", "disk", says)
 
 
 def memory(available: int) -> Finding:

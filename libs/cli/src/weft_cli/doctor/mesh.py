@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from weft_cli import accelerators
+from weft_client import accelerators
+
 from weft_cli.doctor.finding import Finding, note, ok, problem, warning
 
 SKEW_S = 5.0
@@ -24,7 +25,7 @@ def examine(status: Body) -> list[Finding]:
 
 
 def clock(whose: str, skew_s: float | None) -> Finding | None:
-    """Whether a clock agrees with this machine's. `skew_s` is known to about a second."""
+    """Whether a clock agrees with the clock of this machine. `skew_s` is known to about a second."""
     if skew_s is None:
         return None
     if abs(skew_s) <= SKEW_S:
@@ -42,6 +43,8 @@ def _log(log: Body) -> list[Finding]:
         return [problem("mesh", "log", f"the gateway can't go on reading it: {halted}", "weft logs gateway")]
     if log.get("connected") is False:
         return [problem("mesh", "log", "NATS is away: what runs is served, nothing can change", "weft logs nats")]
+    if (full := log.get("full")) is not None:
+        return [problem("mesh", "log", str(full), "free some of its disk")]
     return [ok("mesh", "log", f"read up to position {log.get('position')}")]
 
 
@@ -93,6 +96,13 @@ def _node(node: Body) -> Finding:
             return problem(
                 "node", name, f"{state}: it gives no sign of life", f"start its worker, or look there: weft logs {name}"
             )
+        case "cut_off":
+            return problem(
+                "node",
+                name,
+                f"cut off: {node.get('reason')}",
+                f"find out why; then weft nodes resume {name}, or weft nodes remove {name} --force",
+            )
         case _:
             return note("node", name, state)
 
@@ -107,7 +117,13 @@ def _model(model: Body, replicas: Sequence[Body]) -> Finding:
     name, state, reason = str(model.get("name")), str(model.get("state")), model.get("reason")
     ready, wanted = int(model.get("ready") or 0), int(model.get("wanted") or 0)
     because = f": {reason}" if reason else ""
+    failing = model.get("failing")
     match state:
+        case "ready" if failing:
+            said = f"served by {ready} of {wanted} replicas of revision {model.get('serves')}; {reason}"
+            return problem(
+                "model", name, said, f"deploy it as it should be, or when the cause is gone: weft retry {name}"
+            )
         case "ready" if ready >= wanted:
             return ok("model", name, f"served by {ready} of {wanted} replicas{because}")
         case "ready":

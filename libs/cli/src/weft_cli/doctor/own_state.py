@@ -1,21 +1,20 @@
 """The state's folder: its lock, its ports, and the processes of the mesh that runs on it."""
 
-import fcntl
 import os
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from weft_embedded.mesh_plan import SERVICES
+from weft_embedded.ports import GATEWAY_DEFAULT
+from weft_embedded.run_file import PartRow, RunFile
+from weft_embedded.state import State, read_json
 from weft_servers import state_lock
-from weft_servers.port import PortInUse, check_free
+from weft_servers.port import PortInUse, PortNeedsRight, check_free
 
-from weft_cli.doctor import asking
+from weft_cli.doctor import probes
 from weft_cli.doctor.finding import Finding, note, ok, problem, warning
-from weft_cli.embedded.mesh import SERVICES
-from weft_cli.embedded.ports import GATEWAY_DEFAULT
-from weft_cli.embedded.run_file import PartRow, RunFile
-from weft_cli.embedded.state import State, read_json
 
 RESTARTS_MANY = 5
 
@@ -41,7 +40,7 @@ def folder(path: Path) -> Finding:
 def lock(state: State, record: RunFile | None) -> Finding:
     """Whether it is held, and by whom it should be."""
     try:
-        held = _held(state.lock)
+        held = state_lock.held(state.lock)
     except OSError as e:
         return problem("state", "lock", f"{state.lock} can't be read: {e.strerror}", "look who may read it")
     if record is None and held:
@@ -55,21 +54,6 @@ def lock(state: State, record: RunFile | None) -> Finding:
     if record is not None and not held:
         return problem("state", "lock", f"free, though the launcher (process {record.pid}) runs", "weft down; weft up")
     return ok("state", "lock", f"held by the launcher (process {record.pid})" if record is not None else "free")
-
-
-def _held(path: Path) -> bool:
-    """Whether somebody holds a lock file. Looked at by a shared lock, which is let go at once."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False
 
 
 def ports(state: State) -> list[Finding]:
@@ -87,6 +71,8 @@ def ports(state: State) -> list[Finding]:
                 "stop that, or choose another: weft up --port N",
             )
         ]
+    except PortNeedsRight as e:
+        return [problem("state", "port", str(e), "choose another: weft up --port N")]
     return [ok("state", "port", f"port {number} of the gateway is free")]
 
 
@@ -120,26 +106,26 @@ def process(state: State, part: PartRow, gateway: str = "127.0.0.1", *, tls: boo
 def _asked(state: State, part: PartRow, gateway: str, *, tls: bool) -> str | None:
     """What a process says is wrong with it; None if nothing is."""
     if part.name == "nats":
-        return asking.nats_greets(part.port) if part.port else None
+        return probes.nats_greets(part.port) if part.port else None
     if part.name == "postgres":
-        return asking.postgres_answers(state.postgres)
+        return probes.postgres_answers(state.postgres)
     if part.port is None or not (part.name in SERVICES or part.name.startswith("worker-")):
         return None
     host = gateway if part.name == "gateway" else "127.0.0.1"
     tls = tls and (part.name == "gateway" or part.name not in SERVICES)
-    ready = asking.over_http(host, part.port, "/readyz", tls=tls)
+    ready = probes.over_http(host, part.port, "/readyz", tls=tls)
     if ready.status == 0:
         return f"it does not answer on port {part.port}: {ready.why}"
     if ready.status != 200:
         waiting = ", ".join(str(each) for each in ready.body.get("waiting_for") or ()) or f"status {ready.status}"
         return f"not ready: {waiting}"
-    return unhealthy(asking.over_http(host, part.port, "/healthz", tls=tls))
+    return unhealthy(probes.over_http(host, part.port, "/healthz", tls=tls))
 
 
-def unhealthy(said: asking.Said) -> str | None:
+def unhealthy(said: probes.Answer) -> str | None:
     """A service's problems as it tells them: a halted fold, aggregates set aside as suspect, a full log."""
     problems: dict[str, Any] = said.body.get("problems") or {}
-    if said.status == 200:
+    if said.status == 200 and not problems:
         return None
     told = "; ".join(f"{part}: {why}" for part, why in sorted(problems.items()))
     return told or f"/healthz answers {said.status or said.why}"

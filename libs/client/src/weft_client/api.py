@@ -1,0 +1,188 @@
+"""The mesh as the commands show it, made of the admin API's answers (`routes`)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weft_contracts.engines import reading
+
+from weft_client import accelerators, routes
+from weft_client.failure import Failure
+from weft_client.gateway import Gateway
+from weft_client.sources import BUILTINS, SIMULATED
+
+if TYPE_CHECKING:
+    from weft_api import Deployed, Model, ModelChanged, ModelRetried, Node, Replica
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A model: how many replicas there should be, how many answer."""
+
+    name: str
+    id: str
+    revision: int
+    digest: str
+    """What its newest revision's replicas have in common."""
+    engine: str
+    state: str
+    wanted: int
+    ready: int
+    reason: str
+    serves: int | None = None
+    """The revision that is kept until the newest was ready as a whole; None where none ever answered."""
+    failing: str = ""
+    """Why the newest revision can't be served while another one is kept."""
+
+    @property
+    def given_up(self) -> bool:
+        """It can't be served until somebody changes something."""
+        return self.state in ("unservable", "unplaceable")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """A node. None is unknown."""
+
+    name: str
+    id: str
+    state: str
+    cpus: float | None
+    memory: int | None
+    devices: str
+    """Its accelerators, or its processor where it has none."""
+    engines: str
+    reason: str = ""
+    """Why it was turned away or cut off."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaRow:
+    """A replica and where it runs."""
+
+    id: str
+    model: str
+    revision: int
+    digest: str
+    state: str
+    node: str
+    engine: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The mesh in one look."""
+
+    nodes: tuple[NodeRow, ...]
+    models: tuple[ModelRow, ...]
+    replicas: tuple[ReplicaRow, ...]
+    problems: tuple[str, ...]
+    position: int
+    """Of the log, as far as the gateway has folded it."""
+    log_full: str | None = None
+    """Why the log takes nothing more, where it has no room."""
+
+    def model(self, name: str) -> ModelRow | None:
+        return next((each for each in self.models if each.name == name), None)
+
+
+def snapshot(gateway: Gateway) -> Snapshot:
+    """What the gateway knows by heart: it answers without Postgres and NATS."""
+    answer = routes.status(gateway)
+    try:
+        return Snapshot(
+            nodes=tuple(node_row(each) for each in answer["nodes"]),
+            models=tuple(_model(each) for each in answer["models"]),
+            replicas=tuple(_replica(each) for each in answer["replicas"]),
+            problems=tuple(answer["mesh"]["problems"]),
+            position=answer["log"]["position"],
+            log_full=answer["log"].get("full"),
+        )
+    except (KeyError, TypeError, ValueError) as e:
+        raise Failure(f"{gateway.url} answers in a shape that this weft doesn't know ({e!r}): another version?") from e
+
+
+def spec_of(source: str, engine: str | None = None, **fields: Any) -> dict[str, Any]:
+    """A model's spec from what people type: a built-in model, `simulated`, or the path of a GGUF file or a folder."""
+    if source in BUILTINS:
+        where: dict[str, str] = {"kind": "builtin", "name": source}
+        engine = engine or reading("gguf").name
+    elif source == SIMULATED:
+        where = {"kind": SIMULATED}
+        engine = engine or reading(None).name
+    else:
+        where = {"kind": "path", "path": source}
+        engine = engine or reading("safetensors" if Path(source).is_dir() else "gguf").name
+    return {"source": where, "engine": engine, **fields}
+
+
+def deploy(gateway: Gateway, name: str, spec: Mapping[str, Any], *, idempotency_key: str | None = None) -> "Deployed":
+    """Ask for a model, or for a new revision of the one that bears this name; what arose."""
+    return routes.deploy(gateway, name, spec, idempotency_key=idempotency_key)
+
+
+def try_out(gateway: Gateway, name: str, spec: Mapping[str, Any]) -> None:
+    """Have the nodes asked what they hold for a spec; the log then holds their answers. Nothing else changes."""
+    routes.deploy(gateway, name, spec, dry_run=True)
+
+
+def remove(gateway: Gateway, name: str) -> "ModelChanged":
+    """Take a model away; what the gateway answers."""
+    return routes.remove_model(gateway, name)
+
+
+def retry(gateway: Gateway, name: str) -> "ModelRetried":
+    """Lift `unservable` from a model; what the gateway answers."""
+    return routes.retry_model(gateway, name)
+
+
+def nodes(gateway: Gateway, query: str) -> tuple[NodeRow, ...]:
+    """All nodes that fit a query string."""
+    return tuple(map(node_row, routes.nodes(gateway, query)))
+
+
+def _model(each: "Model") -> ModelRow:
+    failing = each.get("failing")  # an older gateway's answer lacks it
+    return ModelRow(
+        name=each["name"],
+        id=each["id"],
+        revision=each["revision"],
+        digest=each["digest"],
+        engine=each["spec"]["engine"],
+        state=each["state"],
+        wanted=each["wanted"],
+        ready=each["ready"],
+        reason=each["reason"] or "",
+        serves=each.get("serves"),
+        failing=failing["reason"] if failing else "",
+    )
+
+
+def node_row(each: "Node") -> NodeRow:
+    """A node as the API shows it."""
+    hardware = each["hardware"]
+    return NodeRow(
+        name=each["name"],
+        id=each["id"],
+        state=each["state"],
+        cpus=hardware["cpus"] if hardware else None,
+        memory=hardware["memory"] if hardware else None,
+        devices=(accelerators.in_words(hardware) or accelerators.processor(hardware)) if hardware else "",
+        engines=", ".join(backend["engine"] for backend in each["backends"]),
+        reason=each.get("reason") or "",
+    )
+
+
+def _replica(each: "Replica") -> ReplicaRow:
+    return ReplicaRow(
+        id=each["id"],
+        model=each["model_name"],
+        revision=each["revision"],
+        digest=each["digest"],
+        state=each["state"],
+        node=each["node_name"] or "",
+        engine=" ".join(filter(None, (each["engine"], each["engine_version"]))),
+        reason=each["reason"] or "",
+    )

@@ -1,0 +1,191 @@
+"""The routes of the gateway's admin API that commands use, each with the type of its answer. Streams are asked for by
+who reads them."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from weft_client.gateway import Gateway, segment
+
+if TYPE_CHECKING:  # types alone: a command need not wait for what defines them
+    from weft_api import (
+        CapsChanged,
+        Changed,
+        ChangeRequest,
+        CommitPage,
+        Deployed,
+        Key,
+        KeyChanged,
+        KeyMade,
+        Labels,
+        ModelChanged,
+        ModelRetried,
+        ModelsOnNode,
+        NameErased,
+        Node,
+        NodeChanged,
+        NodeDetail,
+        NodeLeaves,
+        OpenAIModelList,
+        Status,
+        Token,
+        TokenChanged,
+        TokenMade,
+        Unloaded,
+    )
+
+_PAGE = 1000
+"""The most that a page holds."""
+
+
+def status(gateway: Gateway) -> "Status":
+    """The mesh in one look, which the gateway has by heart: it answers without Postgres and NATS."""
+    return gateway.get("/api/status")
+
+
+def servable(gateway: Gateway) -> "OpenAIModelList":
+    """Models that the caller may ask."""
+    return gateway.get("/v1/models")
+
+
+def nodes(gateway: Gateway, query: str) -> "Iterator[Node]":
+    """All nodes that fit a query, from the tables."""
+    return _all(gateway, "/api/nodes", query)
+
+
+def node(gateway: Gateway, ref: str) -> "NodeDetail":
+    """One node by id or name."""
+    return gateway.get(_node(ref))
+
+
+def change_node(gateway: Gateway, ref: str, how: str, body: Mapping[str, Any]) -> "NodeChanged":
+    """`how`: approve, reject, cordon, uncordon, drain or resume."""
+    return gateway.post(f"{_node(ref)}/{how}", body)
+
+
+def remove_node(gateway: Gateway, ref: str, **query: str | int) -> "NodeLeaves":
+    """Take a node out for good."""
+    return gateway.delete(_node(ref), **query)
+
+
+def labels(gateway: Gateway, ref: str) -> "Labels":
+    """A node's labels."""
+    return gateway.get(f"{_node(ref)}/labels")
+
+
+def merge_labels(gateway: Gateway, ref: str, wanted: Mapping[str, str | None]) -> "Labels":
+    """Set some, take away those that are None."""
+    return gateway.patch(f"{_node(ref)}/labels", wanted)
+
+
+def replace_labels(gateway: Gateway, ref: str, wanted: Mapping[str, str | None]) -> "Labels":
+    """These and no others."""
+    return gateway.put(f"{_node(ref)}/labels", wanted)
+
+
+def return_labels(gateway: Gateway, ref: str) -> "Labels":
+    """Leave them to the node."""
+    return gateway.delete(f"{_node(ref)}/labels")
+
+
+def cap(gateway: Gateway, ref: str, what: str, value: int | str) -> "CapsChanged":
+    """`what`: max-replicas-per-model or vram-budget."""
+    return gateway.put(f"{_node(ref)}/{what}", {"value": value})
+
+
+def return_cap(gateway: Gateway, ref: str, what: str) -> "CapsChanged":
+    """Leave a cap to the worker."""
+    return gateway.delete(f"{_node(ref)}/{what}")
+
+
+def models_on(gateway: Gateway, ref: str) -> "ModelsOnNode":
+    """What a node runs."""
+    return gateway.get(f"{_node(ref)}/models")
+
+
+def unload(gateway: Gateway, ref: str, model: str, deadline_s: float) -> "Unloaded":
+    """Take a model off a node."""
+    return gateway.post(f"{_node(ref)}/models/{segment(model)}/unload", {"deadline_s": deadline_s})
+
+
+def deploy(
+    gateway: Gateway, name: str, spec: Mapping[str, Any], *, dry_run: bool = False, idempotency_key: str | None = None
+) -> "Deployed":
+    """A model, or a new revision of the one that bears this name."""
+    path = "/api/models?dry_run=true" if dry_run else "/api/models"
+    return gateway.post(path, {"name": name, "spec": spec}, idempotency_key=idempotency_key)
+
+
+def remove_model(gateway: Gateway, ref: str) -> "ModelChanged":
+    """Take a model away."""
+    return gateway.delete(f"/api/models/{segment(ref)}")
+
+
+def retry_model(gateway: Gateway, ref: str) -> "ModelRetried":
+    """Lift `unservable`."""
+    return gateway.post(f"/api/models/{segment(ref)}/retry", {})
+
+
+def lift_brake(gateway: Gateway, reason: str) -> "Changed":
+    """Who is silent is gone."""
+    return gateway.post("/api/brake/lift", {"reason": reason})
+
+
+def tokens(gateway: Gateway) -> "Iterator[Token]":
+    """All registration tokens."""
+    return _all(gateway, "/api/tokens")
+
+
+def make_token(gateway: Gateway, body: Mapping[str, Any]) -> "TokenMade":
+    """A registration token, with its secret."""
+    return gateway.post("/api/tokens", body)
+
+
+def revoke_token(gateway: Gateway, ref: str) -> "TokenChanged":
+    """Nobody joins with it any more."""
+    return gateway.delete(f"/api/tokens/{segment(ref)}")
+
+
+def keys(gateway: Gateway, query: str = "") -> "Iterator[Key]":
+    """All API keys that fit a query."""
+    return _all(gateway, "/api/keys", query)
+
+
+def make_key(gateway: Gateway, body: Mapping[str, Any]) -> "KeyMade":
+    """An API key, with its secret."""
+    return gateway.post("/api/keys", body)
+
+
+def revoke_key(gateway: Gateway, ref: str) -> "KeyChanged":
+    """Nothing new begins with it."""
+    return gateway.delete(f"/api/keys/{segment(ref)}")
+
+
+def erase_name(gateway: Gateway, ref: str) -> "NameErased":
+    """A key's name is gone; the key stays."""
+    return gateway.delete(f"/api/keys/{segment(ref)}/name")
+
+
+def change_request(gateway: Gateway, id: str) -> "ChangeRequest":
+    """A request for change."""
+    return gateway.get(f"/api/requests/{id}")
+
+
+def commits(gateway: Gateway, after: int) -> "CommitPage":
+    """The log's next commits behind a position."""
+    return gateway.get("/api/events", after=after, limit=_PAGE)
+
+
+def _node(ref: str) -> str:
+    return f"/api/nodes/{segment(ref)}"
+
+
+def _all(gateway: Gateway, path: str, query: str = "") -> Iterator[Any]:
+    """Every item of a list, page by page."""
+    after = ""
+    while True:
+        parts = [query, f"limit={_PAGE}", f"after={segment(after)}" if after else ""]
+        page = gateway.get(f"{path}?{'&'.join(filter(None, parts))}")
+        yield from cast("list[Any]", page["items"])
+        if page["next"] is None:
+            return
+        after = str(page["next"])

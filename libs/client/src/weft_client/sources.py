@@ -1,0 +1,68 @@
+"""What people type for a model's source: which kind it is, what the model is called after it, what can't be served."""
+
+import re
+import shlex
+import unicodedata
+from pathlib import Path
+
+from weft_contracts.names import LONGEST_MODEL_NAME, NAME
+
+from weft_client.failure import Exit, Failure
+
+BUILTINS = ("tiny", "tiny-embed")
+"""Models that ship with the project."""
+SIMULATED = "simulated"
+"""The source for engines that take no files."""
+FILELESS = (*BUILTINS, SIMULATED)
+"""Sources that are no files of the workers'."""
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?")
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_STRANGE = re.compile(r"[^A-Za-z0-9._:/@-]+")
+
+
+def local_path(source: str) -> str:
+    """The path of a file or folder, from the root on: a worker may have started elsewhere.
+
+    Raises Failure with status 2 for what is no path: an address, a name on a hub, a word that is no file here.
+    """
+    path = Path(source).expanduser()
+    if path.exists():
+        return str(path.absolute())
+    address = _ADDRESS.match(source)
+    if address is not None and address[1].lower() == "file":
+        raise Failure(f"{source}: give the path alone, without {address[0]}", Exit.USAGE)
+    if address is not None or (_REPOSITORY.fullmatch(source) and not source.lower().endswith(".gguf")):
+        what = "an address" if address is not None and address[2] else "neither a file here nor a path"
+        raise Failure(
+            f"{source} is {what}, and only files on a worker's disk are served today: download the model's GGUF file"
+            f" there, then `weft deploy {shlex.quote(_there(source))}`",
+            Exit.USAGE,
+        )
+    if "/" not in source:
+        raise Failure(
+            f"{source} is neither a built-in model ({', '.join(FILELESS)}) nor a file here: give a path", Exit.USAGE
+        )
+    return str(path.absolute())
+
+
+def name_for(source: str) -> str:
+    """What a model is called whose source is all that is known: made of what a name may have.
+
+    Raises Failure with status 2 where nothing is left of the file's name.
+    """
+    if source in FILELESS:
+        return source
+    stem = re.sub(r"\.gguf$", "", Path(source).name, flags=re.IGNORECASE)
+    if re.fullmatch(NAME, stem) and len(stem) <= LONGEST_MODEL_NAME:
+        return stem
+    plain = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode()
+    made = _STRANGE.sub("-", plain).lstrip("._:/@-")[:LONGEST_MODEL_NAME].rstrip("-")
+    if not made:
+        raise Failure(f"no name can be made of {stem!r}: give the model one with --name NAME", Exit.USAGE)
+    return made
+
+
+def _there(source: str) -> str:
+    """An example of where a worker could have it."""
+    name = re.split(r"[/:]", source.partition("?")[0].rstrip("/"))[-1] or "model"
+    return f"/models/{name if name.lower().endswith('.gguf') else f'{name}.gguf'}"

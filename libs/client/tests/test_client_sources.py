@@ -1,0 +1,70 @@
+"""What people type for a model's source: a path, a built-in model, or something that can't be served."""
+
+import re
+from pathlib import Path
+
+import pytest
+from weft_client.failure import Exit, Failure
+from weft_client.sources import local_path, name_for
+from weft_contracts.names import NAME
+
+
+def test_a_path_from_the_root_may_be_on_the_workers_alone() -> None:
+    assert "/models/there.gguf" == local_path("/models/there.gguf")
+
+
+def test_a_word_that_is_neither_a_built_in_model_nor_a_file_here_is_wrong_usage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(Failure, match="tinny is neither a built-in model") as refused:
+        local_path("tinny")
+    assert Exit.USAGE == refused.value.exit
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "https://example.org/m.gguf?download=true",
+        "hf:org/model",
+        "s3://bucket/m.gguf",
+        "Qwen/Qwen3-0.6B",
+        "llama3:8b",
+    ],
+)
+def test_what_lies_elsewhere_is_no_path_and_one_sentence_says_how(source: str) -> None:
+    with pytest.raises(
+        Failure, match=r"only files on a worker's disk are served today.*`weft deploy /models/\S+\.gguf`"
+    ) as refused:
+        local_path(source)
+    assert Exit.USAGE == refused.value.exit
+
+
+def test_a_path_is_one_however_its_folder_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for each in ("hf:org/model", "Qwen/Qwen3"):
+        (tmp_path / each).mkdir(parents=True)
+        assert str(tmp_path / each) == local_path(each)
+    assert str(tmp_path / "models/m.gguf") == local_path("models/m.gguf")
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("/m/llama.gguf", "llama"),
+        ("/m/My Model v2.GGUF", "My-Model-v2"),
+        ("/m/Modèle (final).gguf", "Modele-final"),
+        ("/m/_hidden.gguf", "hidden"),
+        ("/m/" + "x" * 200, "x" * 128),
+        ("tiny", "tiny"),
+    ],
+)
+def test_a_model_is_called_after_its_file_in_what_a_name_may_have(source: str, name: str) -> None:
+    assert name == name_for(source)
+    assert re.fullmatch(NAME, name)
+
+
+def test_a_file_of_whose_name_nothing_is_left_needs_a_name() -> None:
+    with pytest.raises(Failure, match=r"模型.*--name NAME") as refused:
+        name_for("/m/模型.gguf")
+    assert Exit.USAGE == refused.value.exit

@@ -1,0 +1,34 @@
+"""The source tree that `weft test` checks."""
+
+import subprocess
+from pathlib import Path
+
+from weft_client.failure import Failure
+
+
+def root() -> Path:
+    """The tree's folder. Raises Failure where weft runs from an installed package."""
+    for folder in Path(__file__).resolve().parents:
+        if (folder / "pyproject.toml").is_file() and (folder / "services").is_dir():
+            return folder
+    raise Failure("this weft was installed as a package; its tests are in the source tree, beside ./weft")
+
+
+def source_paths(root: Path) -> list[Path]:
+    """The folders that Python imports the members from."""
+    return sorted(each for pattern in ("libs/*/src", "services/*/src", "models/*/src") for each in root.glob(pattern))
+
+
+def files(root: Path) -> list[str]:
+    """All files of the tree that git knows or would take, relative to the root."""
+    try:
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=root,
+            capture_output=True,
+            check=True,
+            timeout=60,
+        )
+    except (OSError, subprocess.SubprocessError) as e:
+        raise Failure(f"git can't list the files of {root}: {e}; --sabotage needs a git checkout") from e
+    return [name for name in listed.stdout.decode().split("\0") if name and (root / name).is_file()]

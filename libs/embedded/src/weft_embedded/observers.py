@@ -1,0 +1,120 @@
+"""Observers: outsiders who may listen to what services say, and no more. Their credentials are made where the trust is.
+
+The book of them lies beside the mesh's keys: names and public keys. The secrets are in the files that were handed out.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from weft_client.failure import Exit, Failure
+from weft_contracts import certificates
+from weft_contracts import permissions as catalogue
+from weft_contracts.ids import is_id
+from weft_identity.grants import Permissions
+from weft_identity.mesh_exports import grants
+from weft_identity.nkey import KeyPair
+from weft_identity.trust import Account, ExposedTrust, NoTrust, Trust, load
+
+from weft_embedded.state import read_json, write_private
+
+BOOK = "observers.json"
+TLS = "tls://"
+_INBOX = "_INBOX_observers"
+_CONNECT_S = 10.0
+_USER_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Observer:
+    """One credential that was handed out. Times are seconds since the epoch."""
+
+    name: str
+    key: str
+    made_at: float
+    expires_at: float | None = None
+
+
+class Observers:
+    """The observers of one mesh, by the folder of its trust."""
+
+    def __init__(self, trust: Path) -> None:
+        """Raises Failure where there is no trust."""
+        self.folder = trust.absolute().parent / "observers"
+        """Where credentials are written that nobody wants elsewhere."""
+        self._book = trust / BOOK
+        self._authority = trust / certificates.AUTHORITY
+        try:
+            self._trust: Trust = load(trust)
+        except (NoTrust, ExposedTrust) as error:
+            raise Failure(f"observers are made where the mesh's keys are, and {error}") from None
+
+    def known(self) -> list[Observer]:
+        """All that may listen, by name; expired ones are left out."""
+        found: dict[str, Any] = read_json(self._book) or {}
+        all_ = [Observer(**each) for each in found.get("observers", [])]
+        return sorted((o for o in all_ if o.expires_at is None or o.expires_at > time.time()), key=lambda o: o.name)
+
+    def add(self, name: str, expires_in_s: int | None) -> str:
+        """Make a credential; returns the text of its file. Raises Failure."""
+        if not is_id(name):
+            raise Failure(f"{name!r} is no name of an observer: 1 to 40 of a-z, 0-9 and -", Exit.USAGE)
+        known = self.known()
+        if any(each.name == name for each in known):
+            raise Failure(f"there is an observer {name} already: remove it, or choose another name")
+        made = self._trust.user(Account.OBSERVERS, name, grants(catalogue.observer(name)), expires_in_s=expires_in_s)
+        now = time.time()
+        expires_at = None if expires_in_s is None else now + expires_in_s
+        self._write([*known, Observer(name, KeyPair.from_seed(made.seed).public, now, expires_at)])
+        return made.text()
+
+    def authority(self) -> str:
+        """The certificate of the mesh's authority, by which observers know its NATS. Raises Failure."""
+        try:
+            return self._authority.read_text()
+        except OSError as error:
+            raise Failure(f"the mesh's authority can't be read: {self._authority}: {error.strerror}") from None
+
+    def remove(self, name: str, nats_url: str) -> None:
+        """Shut it out: its connections are cut, and stay so over restarts of the server. Raises Failure."""
+        known = self.known()
+        gone = [each for each in known if each.name == name]
+        if not gone:
+            raise Failure(f"there is no observer {name}: `weft observers` lists them")
+        asyncio.run(self._revoke({each.key: int(time.time()) for each in gone}, nats_url))
+        self._write([each for each in known if each.name != name])
+
+    async def _revoke(self, keys: Mapping[str, int], url: str) -> None:
+        from weft_eventlog import LogUnavailable
+        from weft_eventlog.system_account import LOOKUP, UPDATE, account_token, push_account
+        from weft_runtime.connection import connect
+
+        tls = None
+        if url.startswith(TLS):
+            from weft_runtime.tls import client_context, nats_options
+
+            tls = nats_options(client_context(self.authority()))
+        account = self._trust.public(Account.OBSERVERS)
+        allowed = Permissions(publish=(LOOKUP.format(account), UPDATE), subscribe=(f"{_INBOX}.>",))
+        user = self._trust.user(Account.SYS, "observers", allowed, expires_in_s=_USER_S)
+        try:
+            async with asyncio.timeout(_CONNECT_S):
+                client = await connect(
+                    url, jwt=user.token, seed=user.seed.encode(), inbox=_INBOX, name="weft observers", tls=tls
+                )
+        except Exception as error:  # only the log and the runtime know NATS's errors
+            raise Failure(f"nobody is shut out yet: the event log at {url} does not answer ({error!r})") from None
+        try:
+            current = await account_token(client, account)
+            await push_account(client, self._trust.with_revocations(Account.OBSERVERS, keys, current=current))
+        except LogUnavailable as error:
+            raise Failure(f"nobody is shut out yet: {error}") from None
+        finally:
+            await client.close()
+
+    def _write(self, observers: list[Observer]) -> None:
+        write_private(self._book, json.dumps({"observers": [asdict(each) for each in observers]}, indent=1) + "\n")

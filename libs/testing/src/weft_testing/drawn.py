@@ -1,0 +1,19 @@
+"""How hypothesis draws facts: it can't read the patterns by which pydantic checks a text."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+from weft_contracts.engines import BUILTIN
+from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.values import ENGINE_NAME, Backend, ModelSpec
+
+ENGINES: st.SearchStrategy[str] = st.sampled_from(sorted(BUILTIN)) | st.from_regex(ENGINE_NAME, fullmatch=True)
+
+st.register_type_strategy(Backend, st.builds(Backend, engine=ENGINES))
+st.register_type_strategy(ModelSpec, st.builds(ModelSpec, engine=ENGINES))
+
+
+def drawn(fact: type[Fact], **given: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Facts of one type: some fields as given, the rest by their types."""
+    patterned = {"engine": ENGINES} if "engine" in fact.model_fields else {}
+    return st.builds(fact, **{**patterned, **given})
