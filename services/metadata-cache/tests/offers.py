@@ -16,7 +16,7 @@ from weft_contracts.facts.values import (
     SimulatedSource,
 )
 from weft_contracts.ids import ArtifactId, CorrelationId, EventId, Incarnation, ModelId, NodeId, ReplicaId, TokenId
-from weft_metadata_cache.domain.wanted import Want
+from weft_metadata_cache.domain.due_fetches import Fetch
 
 MODEL = ModelId("m-1")
 SPEC = ModelSpec(source=SimulatedSource(), engine="simulated")
@@ -27,9 +27,9 @@ def file(body: bytes, name: str = "tokenizer.json") -> MetadataFile:
     return MetadataFile(name=name, size=len(body), blake3=blake3(body).hexdigest())
 
 
-def want(file: MetadataFile, port: int, host: str = "127.0.0.1") -> Want:
+def fetch_of(file: MetadataFile, port: int, host: str = "127.0.0.1") -> Fetch:
     """A file to fetch from replica m-1-1."""
-    return Want(
+    return Fetch(
         id=ArtifactId("a-1"),
         sequence=0,
         model=MODEL,

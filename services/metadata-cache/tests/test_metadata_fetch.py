@@ -7,7 +7,7 @@ import pytest
 from weft_metadata_cache.outbound.fetch import Fetcher, NotServed, Unreachable
 
 from .files_server import Answer, FilesServer, files_server
-from .offers import file, want
+from .offers import fetch_of, file
 
 PATH = "/metadata/m-1-1/tokenizer.json"
 BODY = b'{"model": {}}' * 1000
@@ -31,20 +31,20 @@ async def test_a_file_of_exactly_the_registered_size_is_accepted(
 ) -> None:
     files.answers[PATH] = Answer(BODY, length=length)
 
-    assert BODY == await fetcher.whole(want(file(BODY), files.port))
+    assert BODY == await fetcher.whole(fetch_of(file(BODY), files.port))
 
 
 async def test_an_empty_file_is_a_file(files: FilesServer, fetcher: Fetcher) -> None:
     files.answers[PATH] = Answer(b"")
 
-    assert b"" == await fetcher.whole(want(file(b""), files.port))
+    assert b"" == await fetcher.whole(fetch_of(file(b""), files.port))
 
 
 async def test_another_content_of_the_same_size_is_a_checksum_mismatch(files: FilesServer, fetcher: Fetcher) -> None:
     files.answers[PATH] = Answer(b"hello world")
 
     with pytest.raises(NotServed, match=r"checksum mismatch: tokenizer\.json has d74981"):
-        await fetcher.whole(want(file(b"hello wurld"), files.port))
+        await fetcher.whole(fetch_of(file(b"hello wurld"), files.port))
 
 
 @pytest.mark.parametrize("length", [True, False])
@@ -54,7 +54,7 @@ async def test_more_than_the_registered_size_exceeds_the_cap(
     files.answers[PATH] = Answer(b"x" * 35, length=length)
 
     with pytest.raises(NotServed, match=r"exceeds cap: .* 8 "):
-        await fetcher.whole(want(file(b"x" * 8), files.port))
+        await fetcher.whole(fetch_of(file(b"x" * 8), files.port))
     assert 1 == len(files.asked)
 
 
@@ -62,7 +62,7 @@ async def test_less_than_the_registered_size_is_refused(files: FilesServer, fetc
     files.answers[PATH] = Answer(BODY[:-1])
 
     with pytest.raises(NotServed, match=r"is short: 12999 bytes came, 13000 are registered"):
-        await fetcher.whole(want(file(BODY), files.port))
+        await fetcher.whole(fetch_of(file(BODY), files.port))
 
 
 async def test_a_redirect_is_refused_even_to_the_right_file(files: FilesServer, fetcher: Fetcher) -> None:
@@ -70,13 +70,13 @@ async def test_a_redirect_is_refused_even_to_the_right_file(files: FilesServer, 
     files.answers["/other"] = Answer(BODY)
 
     with pytest.raises(NotServed, match="redirect"):
-        await fetcher.whole(want(file(BODY), files.port))
+        await fetcher.whole(fetch_of(file(BODY), files.port))
     assert [PATH] == files.asked
 
 
 async def test_what_the_node_does_not_have_is_not_asked_for_again(files: FilesServer, fetcher: Fetcher) -> None:
     with pytest.raises(NotServed, match="answered 404"):
-        await fetcher.whole(want(file(BODY), files.port))
+        await fetcher.whole(fetch_of(file(BODY), files.port))
     assert 1 == len(files.asked)
 
 
@@ -84,7 +84,7 @@ async def test_a_fault_that_may_pass_is_tried_again(files: FilesServer, fetcher:
     files.first[PATH] = Answer(status=500)
     files.answers[PATH] = Answer(BODY)
 
-    assert BODY == await fetcher.whole(want(file(BODY), files.port))
+    assert BODY == await fetcher.whole(fetch_of(file(BODY), files.port))
     assert 2 == len(files.asked)
 
 
@@ -92,18 +92,18 @@ async def test_the_tries_are_limited(files: FilesServer, fetcher: Fetcher) -> No
     files.answers[PATH] = Answer(status=500)
 
     with pytest.raises(Unreachable, match="answered 500"):
-        await fetcher.whole(want(file(BODY), files.port))
+        await fetcher.whole(fetch_of(file(BODY), files.port))
     assert 3 == len(files.asked)
 
 
 async def test_a_node_that_is_not_there_is_unreachable(files: FilesServer, fetcher: Fetcher) -> None:
     with pytest.raises(Unreachable, match="did not come"):
-        await fetcher.whole(want(file(BODY), 1))
+        await fetcher.whole(fetch_of(file(BODY), 1))
 
 
 async def test_an_address_that_is_none_is_refused(files: FilesServer, fetcher: Fetcher) -> None:
     with pytest.raises(NotServed, match="is not one"):
-        await fetcher.whole(want(file(BODY), files.port, host="127.0.0.999"))
+        await fetcher.whole(fetch_of(file(BODY), files.port, host="127.0.0.999"))
 
 
 async def test_an_answer_that_stalls_is_given_up(files: FilesServer) -> None:
@@ -111,7 +111,7 @@ async def test_an_answer_that_stalls_is_given_up(files: FilesServer) -> None:
 
     async with Fetcher(timeout=0.2, tries=1) as fetcher:
         with pytest.raises(Unreachable, match="did not come within"):
-            await fetcher.whole(want(file(BODY), files.port))
+            await fetcher.whole(fetch_of(file(BODY), files.port))
 
 
 async def test_a_proxy_of_the_environment_is_not_asked(
@@ -122,12 +122,12 @@ async def test_a_proxy_of_the_environment_is_not_asked(
     monkeypatch.delenv("NO_PROXY", raising=False)
     files.answers[PATH] = Answer(BODY)
 
-    assert BODY == await fetcher.whole(want(file(BODY), files.port))
+    assert BODY == await fetcher.whole(fetch_of(file(BODY), files.port))
 
 
 async def test_a_fetch_that_is_cancelled_hangs_up(files: FilesServer, fetcher: Fetcher) -> None:
     files.answers[PATH] = Answer(BODY, stall=asyncio.Event())
-    fetching = asyncio.create_task(fetcher.whole(want(file(BODY), files.port)))
+    fetching = asyncio.create_task(fetcher.whole(fetch_of(file(BODY), files.port)))
     await asyncio.wait_for(files.asked_once.wait(), 10)
 
     fetching.cancel()

@@ -1,11 +1,11 @@
-"""A metadata-cache that goes on from a snapshot knows and wants what one does that folded the whole log."""
+"""A metadata-cache that goes on from a snapshot knows and fetches what one does that folded the whole log."""
 
 from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
 from weft_contracts.commit import Recorded
-from weft_metadata_cache.domain.wanted import Limits, State, wanted
+from weft_metadata_cache.domain.due_fetches import Limits, State, due_fetches
 from weft_testing.histories import check_snapshots, histories
 
 
@@ -18,5 +18,5 @@ def fold(state: State, commits: Sequence[Recorded]) -> None:
 def test_a_cache_from_a_snapshot_wants_what_one_does_that_folded_the_whole_log(
     history: list[Recorded], part: float
 ) -> None:
-    whole, after = check_snapshots(State, fold, history, int(part * len(history)), State.taken_up)
-    assert wanted(whole, 1_700_000_500.0, Limits()) == wanted(after, 1_700_000_500.0, Limits())
+    whole, after = check_snapshots(State, fold, history, int(part * len(history)), State.on_restored)
+    assert due_fetches(whole, 1_700_000_500.0, Limits()) == due_fetches(after, 1_700_000_500.0, Limits())

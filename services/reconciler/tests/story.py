@@ -44,9 +44,9 @@ from weft_contracts.facts.values import (
     Weights,
 )
 from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId, RequestId, TokenId
-from weft_placement.fleet import ModelView, ReplicaView
+from weft_fleet import ModelView, ReplicaView
 from weft_reconciler.domain.decide import decide
-from weft_reconciler.domain.moment import Attention
+from weft_reconciler.domain.decision_time import DecisionClock
 from weft_reconciler.domain.state import State
 from weft_testing import HandLog
 
@@ -78,7 +78,7 @@ class Story:
     def __init__(self) -> None:
         self.state = State()
         self.log = HandLog(self.state.apply)
-        self.attention = Attention()
+        self.clock = DecisionClock()
         self._count = 0
 
     # what the reconciler does
@@ -87,7 +87,7 @@ class Story:
         """Let it decide until it wants nothing more. Fails if it never does."""
         start = self.log.head
         for _ in range(ROUNDS):
-            decisions = decide(self.state, self.attention.look(self.log.now))
+            decisions = decide(self.state, self.clock.tick(self.log.now))
             if not decisions:
                 return [fact for commit in self.log.commits[start:] for fact in commit.facts]
             self.log.take(decisions)

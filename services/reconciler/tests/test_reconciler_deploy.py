@@ -2,6 +2,7 @@
 
 import pytest
 from weft_contracts.commit import Recorded
+from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.model import Scaled, SpecAccepted
 from weft_contracts.facts.name import Claimed
 from weft_contracts.facts.node import Approved, Healthy
@@ -130,6 +131,8 @@ def test_a_request_that_waited_while_nobody_decided_is_not_refused_for_it(story:
         ("m", path("x.gguf"), 400, "the path 'x.gguf' is relative"),
         ("m", builtin("huge"), 422, "no built-in model is named 'huge': there are small, tiny"),
         ("m", path("/folder", engine="vllm"), 422, "no worker has the engine vllm, which takes a folder"),
+        ("m", path("/folder", engine="vllm"), 422, "they have llama.cpp; give a GGUF file, which llama.cpp takes"),
+        ("m", path("/x", engine="vroom"), 400, "there is no engine 'vroom': there are llama.cpp, simulated, vllm"),
         ("m", simulated(selector={"!gpu": "yes"}), 400, "takes no value"),
         ("m", simulated(selector={"": "yes"}), 400, "empty label name"),
         ("m", simulated(engine_args={"x": "y" * 20_000}), 400, "16384 are allowed"),
@@ -161,6 +164,21 @@ def test_a_context_longer_than_the_models_is_refused(story: Story) -> None:
     story.settle()
 
     expected = "context_tokens 4096 is more than the 2048 that the model was made for"
+    assert (422, expected) == rejection(story, request)
+
+
+def test_a_model_that_makes_embeddings_is_refused_by_an_engine_that_can_not(story: Story) -> None:
+    # given an engine that serves chats alone
+    writes_only = BUILTIN["llama.cpp"].model_copy(update={"name": "writer", "serves": ("chat",)})
+    story.state.fleet.engines = {**BUILTIN, "writer": writes_only}
+    story.node("a", engines=("writer",))
+    request = story.deploy("m", builtin(engine="writer"))
+    story.settle()
+
+    story.inspect("a", WEIGHTS.model_copy(update={"embeds": True}))
+    story.settle()
+
+    expected = "the model makes embeddings, which the engine writer can't: choose another engine"
     assert (422, expected) == rejection(story, request)
 
 

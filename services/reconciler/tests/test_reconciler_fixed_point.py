@@ -99,11 +99,11 @@ def test_any_history_leads_to_a_fixed_point(history: list[tuple[str, int]]) -> N
         happen(story, what, which)
     story.settle()
 
-    moment = story.attention.look(story.log.now)
+    time = story.clock.tick(story.log.now)
     again = State()
     again.fold(story.log.commits)
-    assert [] == decide(story.state, moment)
-    assert [] == decide(again, moment)
+    assert [] == decide(story.state, time)
+    assert [] == decide(again, time)
 
 
 @given(st.lists(steps, max_size=40))

@@ -17,8 +17,15 @@ from weft_contracts import subjects
 from weft_contracts.commit import Cause, Commit, Guard, Recorded
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.mesh import Founded
-from weft_contracts.facts.node import Approved, Healthy, Joined, Removed, Unhealthy, WentOffline
-from weft_contracts.facts.request import ApprovalRequested, Fulfilled, JoinRequested, Rejected, RemovalRequested
+from weft_contracts.facts.node import Approved, CutOff, Healthy, Joined, Removed, Unhealthy, WentOffline
+from weft_contracts.facts.request import (
+    ApprovalRequested,
+    Fulfilled,
+    JoinRequested,
+    Rejected,
+    RemovalRequested,
+    ResumeRequested,
+)
 from weft_contracts.facts.token import Created
 from weft_contracts.facts.values import Addresses
 from weft_contracts.ids import CorrelationId, NodeId, node_id_of, request_id, token_hash, token_id
@@ -26,8 +33,8 @@ from weft_contracts.permissions import worker
 from weft_contracts.topology import LEASES, worker_durable
 from weft_eventlog import EventLog, LogUnavailable, WorkerLog
 from weft_eventlog.credentials import get_credential
+from weft_identity.nkey import KeyPair, Role
 from weft_runtime.connection import connect
-from weft_servers.nkey import KeyPair, Role
 from weft_testing.mesh_server import MeshServer
 from weft_testing.service_process import ServiceProcess, mesh_settings, running
 from weft_testing.waiting import until
@@ -66,7 +73,7 @@ class Mesh:
 
     async def join(self, key: KeyPair, secret: str = "x") -> NodeId:
         node = node_id_of(key.public)
-        asked = JoinRequested(token=token_id(secret), name=node, public_key=key.public, addresses=HERE)
+        asked = JoinRequested(token=token_id(secret), name=f"box-{node}", public_key=key.public, addresses=HERE)
         assert Fulfilled(result={"node": node}) == await self.ask(asked)
         return node
 
@@ -269,11 +276,68 @@ async def test_a_removed_node_is_cut_off_at_once_and_stays_out_over_restarts_of_
         assert await _refused(credentials[leaves.public], leaves)
         # and the name of the first is free for another machine, its key is not
         newcomer = KeyPair.new(Role.USER)
-        asked = JoinRequested(token=token_id("x"), name=gone, public_key=newcomer.public, addresses=HERE)
+        asked = JoinRequested(token=token_id("x"), name=f"box-{gone}", public_key=newcomer.public, addresses=HERE)
         assert isinstance(await mesh.ask(asked), Fulfilled)
         again = await mesh.ask(asked.model_copy(update={"public_key": leaves.public, "name": "other"}))
         assert isinstance(again, Rejected)
         assert 403 == again.status
+        status, body = await registry.get("/healthz")
+        assert 200 == status, body
+
+
+async def test_who_floods_is_cut_off_by_the_registry_itself_and_comes_back_by_an_admins_word_alone(mesh: Mesh) -> None:
+    quiet, loud = KeyPair.new(Role.USER), KeyPair.new(Role.USER)
+    async with mesh.registry(WEFT_NODE_SHARE="0.1") as registry:
+        await mesh.seen(Created)
+        neighbour, foe = await mesh.join(quiet), await mesh.join(loud)
+        about = subjects.node(foe).filter
+
+        async def shut_out(flooding: Client, credential: dict[str, Any], times: int) -> None:
+            async def cut_off() -> bool:
+                return times == sum(isinstance(fact, CutOff) for fact in await mesh.facts(about))
+
+            await until(cut_off)
+            await until(lambda: _shut_out(flooding))
+            assert await _refused(credential, loud)
+
+            async def nothing_lies_ready() -> bool:
+                return await get_credential(mesh.root, foe) is None
+
+            await until(nothing_lies_ready)
+
+        async with mesh.working(quiet) as working:
+            # when it sends leases over two connections, each within its share
+            credential = await mesh.credential(foe)
+            async with mesh.working(loud) as one, mesh.working(loud) as other:
+                await mesh.seen(Healthy, 2)
+                for client in (one, other):
+                    for _ in range(1_500):
+                        await client.publish(subjects.node_lease(foe), b"{}")
+                await shut_out(one, credential, 1)
+                assert not other.is_connected
+            # and when it is back and writes facts that nobody can take out of the log again
+            assert isinstance(await mesh.ask(ResumeRequested(node=foe)), Fulfilled)
+            credential = await mesh.credential(foe)
+            async with mesh.working(loud) as client:
+                await mesh.seen(Healthy, 3)
+                body = b"[" + b",".join(60 * [b'{"type":"pressure_changed","device":0,"bytes":1}']) + b"]"
+                for _ in range(10):
+                    await client.publish(subjects.machine(foe).subject("pressure_changed"), body)
+                await shut_out(client, credential, 2)
+            # then a removal after its return shuts out what it was given on its return
+            assert isinstance(await mesh.ask(ResumeRequested(node=foe)), Fulfilled)
+            credential = await mesh.credential(foe)
+            assert not await _refused(credential, loud)
+            assert isinstance(await mesh.ask(RemovalRequested(node=foe, force=True)), Fulfilled)
+
+            async def refused() -> bool:
+                return await _refused(credential, loud)
+
+            await until(refused)
+            # and nothing of it all was anything to the other
+            assert working.is_connected
+        said = [fact.type for fact in await mesh.facts(subjects.node(neighbour).filter)]
+        assert ["joined", "approved", "healthy"] == said
         status, body = await registry.get("/healthz")
         assert 200 == status, body
 

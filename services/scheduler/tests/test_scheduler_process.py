@@ -13,8 +13,8 @@ from weft_contracts.facts.values import ModelSpec, SimulatedSource
 from weft_contracts.ids import ReplicaId
 from weft_contracts.subjects import node
 from weft_eventlog import EventLog
-from weft_placement.fleet import Fleet
-from weft_placement.imagined import ImaginedLog
+from weft_fleet import Fleet
+from weft_testing.fleet_log import FleetLog
 from weft_testing.mesh_server import MeshServer
 
 GIB = 1 << 30
@@ -60,10 +60,10 @@ async def fleet_when_placed(log: EventLog, *replicas: ReplicaId) -> tuple[Fleet,
 async def test_a_scheduler_places_what_the_log_wants_and_goes_on_after_a_restart(mesh_server: MeshServer):
     # given a mesh with one node and a model that wants two replicas
     log = EventLog(await mesh_server.root(), actor="test")
-    imagined = ImaginedLog()
-    a = imagined.node("a", 8 * GIB)
-    toy = imagined.model("toy", SPEC, replicas=2)
-    await put(log, imagined.records)
+    fleet_log = FleetLog()
+    a = fleet_log.node("a", 8 * GIB)
+    toy = fleet_log.model("toy", SPEC, replicas=2)
+    await put(log, fleet_log.commits)
     one, two, three = (ReplicaId(f"m-toy-{number}") for number in (1, 2, 3))
     # when a scheduler runs
     async with scheduler(mesh_server):
@@ -75,9 +75,9 @@ async def test_a_scheduler_places_what_the_log_wants_and_goes_on_after_a_restart
     assert wish.event_id == assigned.causation_id
     assert wish.correlation_id == assigned.correlation_id
     # and a scheduler started anew places what came meanwhile, and nothing twice
-    said = len(imagined.records)
-    imagined.scale(toy, 1)
-    await put(log, [replace(recorded) for recorded in imagined.records[said:]])
+    said = len(fleet_log.commits)
+    fleet_log.scale(toy, 1)
+    await put(log, [replace(recorded) for recorded in fleet_log.commits[said:]])
     async with scheduler(mesh_server):
         fleet, records = await fleet_when_placed(log, three)
     assert {0: 3 * GIB} == fleet.claims(a)

@@ -5,12 +5,12 @@ from functools import partial
 
 from weft_contracts.commit import Recorded
 from weft_eventlog import blobs
-from weft_placement.fleet import digest_of
-from weft_runtime.secured import tls_folder
+from weft_fleet import digest_of
 from weft_runtime.service import Runtime
+from weft_runtime.tls_settings import tls_folder
 
-from weft_metadata_cache.domain.wanted import Limits, State
-from weft_metadata_cache.inbound.collecting import Collector
+from weft_metadata_cache.domain.due_fetches import Limits, State
+from weft_metadata_cache.inbound.collector import Collector
 from weft_metadata_cache.outbound.fetch import Fetcher
 from weft_metadata_cache.outbound.store import Store
 from weft_metadata_cache.settings import MetadataCacheSettings
@@ -26,8 +26,7 @@ async def start(runtime: Runtime) -> None:
         for commit in commits:
             state.apply(commit)
 
-    code = ("weft_placement", "weft_metadata_cache.domain", "weft_metadata_cache.app")
-    projection = runtime.projection("metadata-cache", fold, state, code=code, taken_up=state.taken_up)
+    projection = runtime.projection("metadata-cache", fold, state, on_restored=state.on_restored)
     leadership = await runtime.leadership()
     folder = tls_folder(settings)
     collector = Collector(

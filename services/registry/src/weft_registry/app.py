@@ -1,73 +1,88 @@
 """The registry, put together."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft_contracts.commit import Decision, Recorded
 from weft_contracts.ids import TokenId
-from weft_placement.fleet import digest_of
+from weft_fleet import JoinLimits, digest_of
+from weft_identity import trust
 from weft_runtime.logs import get_logger
 from weft_runtime.service import Runtime
 from weft_runtime.settings import BadSetting
-from weft_servers import trust
 
 from weft_registry.domain.decide import decide
+from weft_registry.domain.failure_detector import Timeouts
 from weft_registry.domain.founding import BootstrapToken
-from weft_registry.domain.hearing import Patience
+from weft_registry.domain.rate_monitor import Shares
 from weft_registry.domain.state import RegistryState
-from weft_registry.inbound.leases import LeaseListener
+from weft_registry.inbound.lease_poller import LeasePoller
+from weft_registry.inbound.traffic_poller import TrafficPoller
 from weft_registry.outbound.credentials import Issuer
+from weft_registry.outbound.revocations import Revocations
+from weft_registry.outbound.system_account import SystemAccount
 from weft_registry.outbound.topology import keep_topology
 from weft_registry.settings import RegistrySettings
 
 if TYPE_CHECKING:
-    from weft_servers.authority import Authority
+    from weft_identity.authority import Authority
 
 _log: Any = get_logger("weft.registry")
 
 
 async def start(runtime: Runtime) -> None:
-    """Wire the registry: topology, fold, ears, rule, credentials."""
+    """Wire the registry: topology, fold, failure detector, rate monitor, rule, credentials."""
     settings = runtime.settings
     assert isinstance(settings, RegistrySettings)
     authority = _trust(settings.trust) if settings.trust is not None else None
     state = RegistryState()
-    patience = Patience(
+    timeouts = Timeouts(
         unhealthy=settings.unhealthy_after,
         offline=settings.offline_after,
         after_start=settings.start_grace,
         after_return=settings.return_grace,
     )
-    listener = LeaseListener(runtime, state, patience)
-    await listener.listen()
+    leases = LeasePoller(runtime, state, timeouts)
+    leadership = await runtime.leadership()
+    lasts = settings.credential_hours * 3600
+    system = SystemAccount(runtime, authority) if authority is not None else None
+    revocations: Revocations | None = None
+    if authority is not None and system is not None:
+        revocations = Revocations(runtime, state, authority, system, lasts=lasts)
+    poller = TrafficPoller(state, Shares().times(settings.node_share), leadership, system, revocations)
     token = _bootstrap(settings)
+    limits = JoinLimits(settings.waiting_nodes, settings.waiting_nodes_per_token, settings.waiting_hours * 3600)
     release = version("weft-registry")
 
     def fold(commits: Sequence[Recorded]) -> None:
         for commit in commits:
             state.apply(commit)
-        listener.folded(commits)
+        poller.folded(commits)
 
     def rule(now: float, seed: int) -> list[Decision]:
-        return decide(state, listener.signs(), now, patience=patience, version=release, token=token)
+        observations = replace(leases.observations(), floods=poller.floods)
+        return decide(state, observations, now, timeouts=timeouts, version=release, token=token, limits=limits)
 
     runtime.spawn("topology", keep_topology(runtime))
-    runtime.spawn("leases", listener.run())
-    code = ("weft_placement", "weft_registry.domain", "weft_registry.app")
-    projection = runtime.projection("registry", fold, state, code=code)
+    runtime.spawn("leases", leases.run())
+    runtime.spawn("traffic", poller.run())
+    projection = runtime.projection("registry", fold, state)
     await runtime.decide(projection, rule, lambda: digest_of(state))
-    if authority is None:
+    if authority is None or revocations is None:
         _log.warning("no trust folder: no worker can get a credential", remedy="set WEFT_TRUST")
         return
     issuer = Issuer(
         runtime,
         state,
-        await runtime.leadership(),
+        leadership,
         authority,
+        revocations,
+        lambda: poller.floods,
         url=settings.worker_nats_url or settings.nats_url,
-        lasts=settings.credential_hours * 3600,
+        lasts=lasts,
         authority=_certificates(settings),
     )
     runtime.spawn("credentials", issuer.run())
@@ -83,7 +98,7 @@ def _trust(folder: Path) -> trust.Trust:
 def _certificates(settings: RegistrySettings) -> "Authority | None":
     if settings.trust is None or settings.tls_folder is None:
         return None
-    from weft_servers import authority
+    from weft_identity import authority
 
     try:
         return authority.load(settings.trust)
@@ -94,4 +109,6 @@ def _certificates(settings: RegistrySettings) -> "Authority | None":
 def _bootstrap(settings: RegistrySettings) -> BootstrapToken | None:
     if settings.bootstrap_token_id is None or settings.bootstrap_token_hash is None:
         return None
-    return BootstrapToken(TokenId(settings.bootstrap_token_id), settings.bootstrap_token_hash)
+    said = settings.bootstrap_token_keys
+    keys = None if said is None else tuple(sorted(filter(None, said.split(","))))
+    return BootstrapToken(TokenId(settings.bootstrap_token_id), settings.bootstrap_token_hash, keys)

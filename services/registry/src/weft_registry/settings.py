@@ -17,6 +17,15 @@ class RegistrySettings(ServiceSettings):
     bootstrap_token_id: str | None = None
     bootstrap_token_hash: str | None = None
     """A registration token that approves, by its id and the SHA-256 (hex) of its secret."""
+    bootstrap_token_keys: str | None = None
+    """The public keys of the only nodes that may show that token, with commas between them; none: it serves whoever has
+    it."""
+    waiting_nodes: Annotated[int, Field(ge=1, le=100_000)] = 2000
+    """Nodes that wait for approval at once, and registrations within a minute, in all. The gateways' is the same."""
+    waiting_nodes_per_token: Annotated[int, Field(ge=1, le=100_000)] = 64
+    """The same for each token that doesn't say another number."""
+    waiting_hours: Annotated[float, Field(gt=0, le=8760)] = 24.0
+    """How long a node waits for approval; then it is out, and may ask again."""
     unhealthy_after: Annotated[float, Field(gt=0, le=3600)] = 4.0
     """Seconds of silence until a node gets no new replica."""
     offline_after: Annotated[float, Field(gt=0, le=3600)] = 7.0
@@ -28,10 +37,15 @@ class RegistrySettings(ServiceSettings):
     credential_hours: Annotated[float, Field(gt=0, le=8760)] = 24.0
     """How long a worker's credential lasts; it is made anew at half of that."""
 
+    node_share: Annotated[float, Field(ge=0.1, le=1000)] = 1.0
+    """Times the shares of connections, messages, bytes and facts, above which a node is cut off."""
+
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
         if self.offline_after <= self.unhealthy_after:
             raise ValueError("WEFT_OFFLINE_AFTER must be more than WEFT_UNHEALTHY_AFTER")
         if (self.bootstrap_token_id is None) != (self.bootstrap_token_hash is None):
             raise ValueError("WEFT_BOOTSTRAP_TOKEN_ID and WEFT_BOOTSTRAP_TOKEN_HASH belong together: set both or none")
+        if self.bootstrap_token_keys is not None and self.bootstrap_token_id is None:
+            raise ValueError("WEFT_BOOTSTRAP_TOKEN_KEYS belongs to WEFT_BOOTSTRAP_TOKEN_ID: set both or none")
         return self

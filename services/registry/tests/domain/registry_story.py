@@ -1,4 +1,4 @@
-"""A registry over a log in the hand, with ears on a clock in the hand."""
+"""A registry over a log in the hand, with a failure detector on a clock in the hand."""
 
 import base64
 import binascii
@@ -8,14 +8,14 @@ from typing import Any
 from weft_contracts import subjects
 from weft_contracts.commit import Decision
 from weft_contracts.facts.fact import Fact
-from weft_contracts.facts.request import ApprovalRequested, Fulfilled, JoinRequested, Rejected
+from weft_contracts.facts.request import ApprovalRequested, Fulfilled, JoinRequested, Rejected, RemovalRequested
 from weft_contracts.facts.token import Created, Revoked
 from weft_contracts.facts.values import Addresses
 from weft_contracts.ids import NodeId, RequestId, TokenId, node_id_of, token_hash, token_id
-from weft_placement.fleet import NodeView
+from weft_fleet import JoinLimits, NodeView
 from weft_registry.domain.decide import decide
+from weft_registry.domain.failure_detector import FailureDetector, Observations, Timeouts
 from weft_registry.domain.founding import BootstrapToken
-from weft_registry.domain.hearing import Hearing, Patience, Signs
 from weft_registry.domain.state import RegistryState
 from weft_testing import HandLog
 
@@ -40,14 +40,15 @@ def node(number: int) -> NodeId:
 class Story:
     """What comes to rest is asserted; `live` lets time pass."""
 
-    def __init__(self, patience: Patience | None = None) -> None:
-        self.patience = patience or Patience()
+    def __init__(self, timeouts: Timeouts | None = None, limits: JoinLimits | None = None) -> None:
+        self.timeouts = timeouts or Timeouts()
+        self.limits = limits or JoinLimits()
         self.log = HandLog()
         self.state = RegistryState()
         self.log.listen(self.state.apply)
         self.clock = 1000.0
         """The registry's monotonic clock, in seconds."""
-        self.hearing = Hearing.begin(self.clock, self.patience)
+        self.detector = FailureDetector.begin(self.clock, self.timeouts)
         self.speaking: set[int] = set()
         """Nodes that renew their leases."""
         self.in_vain: list[Decision] = []
@@ -57,9 +58,17 @@ class Story:
 
     # given
 
-    def token(self, secret: str = "open", *, approves: bool = True, expires_at: float | None = None) -> TokenId:
+    def token(
+        self,
+        secret: str = "open",
+        *,
+        approves: bool = True,
+        expires_at: float | None = None,
+        most_waiting: int | None = None,
+    ) -> TokenId:
         id = token_id(secret)
-        self.log.given(subjects.token(id), Created(hash=token_hash(secret), approves=approves, expires_at=expires_at))
+        created = Created(hash=token_hash(secret), approves=approves, expires_at=expires_at, most_waiting=most_waiting)
+        self.log.given(subjects.token(id), created)
         return id
 
     def revoke(self, id: TokenId) -> None:
@@ -71,7 +80,7 @@ class Story:
         for number in range(1, count + 1):
             assert isinstance(self.join(number, id), Fulfilled)
         self.speaking = set(range(1, count + 1))
-        self.live(self.patience.after_start + 70)
+        self.live(self.timeouts.after_start + 70)
         return [node(number) for number in range(1, count + 1)]
 
     # when
@@ -96,22 +105,27 @@ class Story:
     def approve(self, id: NodeId) -> Fact:
         return self.answered(self.ask(ApprovalRequested(node=id)))
 
+    def remove(self, id: NodeId) -> Fact:
+        return self.answered(self.ask(RemovalRequested(node=id)))
+
     def answered(self, request: subjects.Aggregate) -> Fact:
         self.settle()
         outcome = self.log.facts(request)[-1]
         assert isinstance(outcome, Fulfilled | Rejected)
         return outcome
 
-    def decided(self, signs: Signs | None = None, token: BootstrapToken | None = None) -> list[Decision]:
-        if signs is None:
+    def decided(self, observations: Observations | None = None, token: BootstrapToken | None = None) -> list[Decision]:
+        if observations is None:
             known = [n.id for n in self.state.fleet.nodes.values() if n.approved and not n.removed]
-            signs = self.hearing.signs(known, self.clock, braked=self.state.fleet.brake is not None)
-        return decide(self.state, signs, self.log.now, patience=self.patience, version="1", token=token)
+            observations = self.detector.observations(known, self.clock, braked=self.state.fleet.brake is not None)
+        return decide(
+            self.state, observations, self.log.now, timeouts=self.timeouts, version="1", token=token, limits=self.limits
+        )
 
-    def settle(self, signs: Signs | None = None) -> list[Fact]:
+    def settle(self, observations: Observations | None = None) -> list[Fact]:
         """Take decisions until there are none; the facts that arose."""
         before, rounds = self.log.head, 0
-        while decisions := self.decided(signs):
+        while decisions := self.decided(observations):
             rounds += 1
             assert rounds <= ROUNDS, f"no rest after {ROUNDS} rounds: {[d.why for d in decisions]}"
             self.log.take(decisions, actor="registry")
@@ -127,12 +141,12 @@ class Story:
             if log_there:
                 for number in self.speaking:
                     if (self.clock + STEP * number) % EVERY < STEP:
-                        self.hearing.note(node(number), self.clock)
+                        self.detector.renew(node(number), self.clock)
             if self.clock % 1.0 < STEP:
                 healthy = [n.id for n in self.state.fleet.nodes.values() if n.presence == "healthy"]
-                self.hearing.note_healthy(healthy, self.clock)
+                self.detector.note_healthy(healthy, self.clock)
                 if log_there:
-                    self.hearing.echo(self.clock)
+                    self.detector.echo(self.clock)
                     facts += self.settle()
                 else:
                     self.in_vain += self.decided()

@@ -1,4 +1,4 @@
-"""Drains: who begins and lifts them, when one is done, and what it leaves behind."""
+"""DrainState: who begins and lifts them, when one is done, and what it leaves behind."""
 
 from typing import Any
 
@@ -280,7 +280,7 @@ def test_drained_is_said_once_a_drain_and_only_while_nothing_is_assigned(steps: 
         match step:
             case "join":
                 story.join(1, token)
-            case "assign" if view.takes_replicas and replica(1) not in story.state.fleet.held(ONE).assignments:
+            case "assign" if view.takes_replicas and replica(1) not in story.state.fleet.assigned(ONE).assignments:
                 assign(story, 1)
             case "retire" if story.state.fleet.replicas_on(ONE):
                 retire(story, 1)

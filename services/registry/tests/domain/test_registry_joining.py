@@ -10,10 +10,10 @@ from weft_contracts.facts.node import Approved, Joined, Rejoined, Removed
 from weft_contracts.facts.request import ApprovalRequested, Fulfilled, JoinRequested, Rejected
 from weft_contracts.facts.values import Addresses
 from weft_contracts.ids import NodeId, TokenId, token_hash, token_id
+from weft_identity.authority import new_key, public_der
 from weft_registry.domain.founding import BootstrapToken
-from weft_registry.domain.joining import MAX_NAME
+from weft_registry.domain.join import MAX_NAME
 from weft_registry.domain.labels import MAX_LABEL, MAX_LABELS
-from weft_servers.authority import new_key, public_der
 
 from .registry_story import HERE, Story, nkey, node
 

@@ -12,7 +12,7 @@ from weft_contracts.facts.node import Assigned, Draining, Healthy, Joined, Rejoi
 from weft_contracts.facts.request import BrakeLiftRequested, Fulfilled, Rejected
 from weft_contracts.facts.values import Member, ModelSpec, SimulatedSource
 from weft_contracts.ids import ModelId, ReplicaId
-from weft_registry.domain.hearing import Signs
+from weft_registry.domain.failure_detector import Observations
 from weft_registry.domain.state import RegistryState
 
 from .registry_story import Story, node
@@ -225,11 +225,11 @@ _SOME = st.frozensets(st.sampled_from(_NODES))
 
 
 @st.composite
-def signs(draw: st.DrawFn) -> Signs:
+def any_observations(draw: st.DrawFn) -> Observations:
     """What may be heard: who is alive has not been silent for 4 s."""
     alive = draw(_SOME)
     silence = draw(st.dictionaries(st.sampled_from(_NODES), st.floats(0, 20)))
-    return Signs(
+    return Observations(
         alive=alive,
         silence={id: min(s, 3.9) if id in alive else s for id, s in silence.items()},
         healthy_before=draw(_SOME),
@@ -238,8 +238,8 @@ def signs(draw: st.DrawFn) -> Signs:
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(signs(), max_size=6), st.integers(1, 5))
-def test_whatever_is_heard_the_registry_comes_to_rest(steps: list[Signs], count: int) -> None:
+@given(st.lists(any_observations(), max_size=6), st.integers(1, 5))
+def test_whatever_is_heard_the_registry_comes_to_rest(steps: list[Observations], count: int) -> None:
     """`settle` fails where decisions never end: a brake set and lifted for ever would fill the log."""
     story = Story()
     token = story.token()
@@ -247,7 +247,7 @@ def test_whatever_is_heard_the_registry_comes_to_rest(steps: list[Signs], count:
         story.join(number, token)
     for heard in steps:
         facts = story.settle(heard)
-        # the brake moves at most once, and each node at most once, on the same signs
+        # the brake moves at most once, and each node at most once, on the same observations
         assert 1 >= sum(isinstance(fact, BrakeSet | BrakeLifted) for fact in facts)
         assert count >= sum(isinstance(fact, Healthy | Unhealthy | WentOffline) for fact in facts)
 
@@ -299,7 +299,7 @@ def test_who_returns_after_a_lifted_brake_counts_again() -> None:
     story.speaking = {1, 2, 3, 4}
     story.live(20)
     assert ["healthy"] * 4 == story.states([1, 2, 3, 4])
-    assert set() == story.state.given_up
+    assert set() == story.state.written_off
     # when they fall silent once more
     story.speaking = {3, 4}
     # then the brake is set once more

@@ -8,7 +8,7 @@ from weft_contracts.facts.node import Healthy
 from weft_contracts.facts.request import ApprovalRequested, Fulfilled, JoinRequested
 from weft_contracts.ids import TokenId
 from weft_registry.domain.decide import REQUESTS_A_ROUND
-from weft_registry.domain.hearing import Signs
+from weft_registry.domain.failure_detector import Observations
 
 from .registry_story import HERE, Story, nkey, node
 
@@ -19,14 +19,14 @@ def story() -> Story:
 
 
 def test_many_join_in_a_few_rounds_and_each_is_answered_once(story: Story) -> None:
-    id = story.token()
     count = REQUESTS_A_ROUND + 10
+    id = story.token(most_waiting=count)
     for number in range(count):
         story.ask(JoinRequested(token=id, name=f"n{number}", public_key=nkey(number), addresses=HERE))
     assert REQUESTS_A_ROUND == len(story.log.take(story.decided())) // 3
     story.settle()
     assert count == sum(isinstance(fact, Fulfilled) for fact in story.log.facts())
-    assert {} == story.state.pending
+    assert {} == story.state.requests.waiting
 
 
 def test_a_request_that_nothing_may_be_decided_about_holds_up_no_other(story: Story) -> None:
@@ -85,8 +85,8 @@ def test_every_request_is_answered_once_and_names_and_keys_stay_one_to_one(steps
     assert set(story.state.fleet.nodes) == {claim.owner for claim in story.state.names.values()}
 
 
-signs = st.builds(
-    Signs,
+observations = st.builds(
+    Observations,
     alive=st.frozensets(st.sampled_from([node(n) for n in range(3)])),
     silence=st.dictionaries(st.sampled_from([node(n) for n in range(3)]), st.floats(0, 20)),
     healthy_before=st.frozensets(st.sampled_from([node(n) for n in range(3)])),
@@ -94,8 +94,8 @@ signs = st.builds(
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.one_of(signs, st.integers(0, 2)), max_size=8))
-def test_pending_never_becomes_healthy_whatever_is_heard(steps: list[Signs | int]) -> None:
+@given(st.lists(st.one_of(observations, st.integers(0, 2)), max_size=8))
+def test_pending_never_becomes_healthy_whatever_is_heard(steps: list[Observations | int]) -> None:
     story = Story()
     token = story.token(approves=False)
     for step in steps:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 from weft_contracts.commit import Recorded
-from weft_registry.domain.answering import answer
+from weft_registry.domain.answer_request import answer
 from weft_registry.domain.state import RegistryState
 from weft_testing.histories import check_snapshots, histories
 
@@ -21,6 +21,6 @@ def test_a_registry_from_a_snapshot_answers_as_one_that_folded_the_whole_log(
 ) -> None:
     whole, after = check_snapshots(RegistryState, fold, history, int(part * len(history)))
     said, again = (
-        [answer(state, pending, 1_700_000_500.0) for pending in state.pending.values()] for state in (whole, after)
+        [answer(state, each, 1_700_000_500.0) for each in state.requests.waiting.values()] for state in (whole, after)
     )
     assert said == again

@@ -23,8 +23,7 @@ async def start(runtime: Runtime, rules: Rules) -> None:
         _WAITING.set(len(state.waiting))
         _LEAVING.set(len(state.fleet.leaving))
 
-    code = ("weft_placement", "weft_scheduler.domain", "weft_scheduler.app")
-    projection = runtime.projection("scheduler", fold, state, code=code, taken_up=state.taken_up)
+    projection = runtime.projection("scheduler", fold, state, on_restored=state.on_restored)
 
     def rule(now: float, seed: int) -> Sequence[Decision]:
         return decide(state, rules, now, seed, projection.suspects)

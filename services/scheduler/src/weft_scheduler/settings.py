@@ -1,6 +1,6 @@
 """Settings of the scheduler: how the scorers weigh, and how long a retired replica may take."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 from weft_placement import Policy
@@ -14,6 +14,8 @@ Weight = Annotated[float, Field(ge=0, le=1000)]
 class SchedulerSettings(ServiceSettings):
     """What every service has, and the placement policy."""
 
+    placement_apart: Literal["nodes", "no"] = "nodes"
+    """Replicas of one model go to different nodes while there are any that fit; or the weights alone decide."""
     placement_idle: Weight = 0.5
     """Weight of idle nodes, where a model's strategy is spread."""
     placement_pack: Annotated[float, Field(gt=0, le=1000)] = 1.0
@@ -29,8 +31,9 @@ class SchedulerSettings(ServiceSettings):
 
     @property
     def rules(self) -> Rules:
-        """As the rules take them."""
+        """The settings as the rules take them."""
         policy = Policy(
+            apart=self.placement_apart,
             idle=self.placement_idle,
             pack=self.placement_pack,
             files=self.placement_files,

@@ -23,12 +23,12 @@ from weft_contracts.facts.run import Loading, Ready, Stopped
 from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec, PathSource, Receipt, SimulatedSource, Weights
 from weft_contracts.ids import Incarnation, InspectionId, ModelId, NodeId, ReplicaId
 from weft_contracts.subjects import machine, model, node, replica, run
+from weft_fleet import Fleet
 from weft_placement import explain_decision
-from weft_placement.fleet import Fleet
-from weft_placement.imagined import ImaginedLog
 from weft_scheduler.domain.decide import decide
 from weft_scheduler.domain.rules import Rules
 from weft_scheduler.domain.state import State
+from weft_testing.fleet_log import FleetLog
 
 GIB = 1 << 30
 ONE, TWO, THREE = (ReplicaId(f"m-toy-{number}") for number in (1, 2, 3))
@@ -41,10 +41,10 @@ def spec(bytes: int = GIB, **more: Any) -> ModelSpec:
 
 
 class Mesh:
-    """An imagined log, and a scheduler that folds it."""
+    """A log in memory, and a scheduler that folds it."""
 
     def __init__(self, rules: Rules | None = None) -> None:
-        self.log = ImaginedLog()
+        self.log = FleetLog()
         self.rules = rules or Rules()
         self.state = State(self.rules.policy)
         self.folded = 0
@@ -56,8 +56,8 @@ class Mesh:
 
     def decide(self, suspects: Any = ()) -> list[Decision]:
         """Fold what is new and decide, without appending."""
-        self.state.fold(self.log.records[self.folded :])
-        self.folded = len(self.log.records)
+        self.state.fold(self.log.commits[self.folded :])
+        self.folded = len(self.log.commits)
         return decide(self.state, self.rules, self.now, 7, dict.fromkeys(suspects, "unreadable"))
 
     def settle(self) -> list[Commit]:
@@ -68,7 +68,7 @@ class Mesh:
             if not decisions:
                 return appended
             for decision in decisions:
-                self.log.take(decision)
+                self.log.take([decision])
                 appended.extend(decision.commits)
         raise AssertionError("the scheduler does not come to rest")
 
@@ -108,7 +108,7 @@ def test_a_wanted_replica_is_placed_and_assigned_in_one_batch(mesh: Mesh):
     assert isinstance(outcome, Placed)
     assert fact.members == outcome.members
     assert {0: GIB} == {claim.index: claim.bytes for claim in fact.member(a).devices}
-    mesh.log.take(decision)
+    mesh.log.take([decision])
     assert "placed" == mesh.fleet.replicas[ONE].state
     assert [] == mesh.decide()
 
@@ -127,7 +127,7 @@ def test_replicas_of_two_causes_on_one_node_follow_one_another(mesh: Mesh):
     mesh.log.model("other", spec(), replicas=1)
     (decision,) = mesh.decide()
     assert [ONE] == [fact.replica for fact in facts_of(list(decision.commits), Assigned)]
-    mesh.log.take(decision)
+    mesh.log.take([decision])
     (decision,) = mesh.decide()
     assert ["m-other-1"] == [fact.replica for fact in facts_of(list(decision.commits), Assigned)]
 
@@ -239,7 +239,7 @@ def test_an_assignment_that_races_a_drain_loses_and_goes_elsewhere(mesh: Mesh):
     assert node(a) == decision.commits[1].aggregate
     mesh.log.add(node(a), Draining(why="admin", deadline_s=5))
     with pytest.raises(Exception, match="stands at"):
-        mesh.log.take(decision)
+        mesh.log.take([decision])
     mesh.settle()
     assert b == mesh.where(ONE)
 
@@ -254,7 +254,7 @@ def test_a_retired_replica_is_unassigned_and_keeps_its_claim_until_it_stopped(me
         mesh.log.retire(ONE)
     else:
         mesh.log.add(model(TOY), Deleted())
-    cause = mesh.log.records[-1].cause
+    cause = mesh.log.commits[-1].cause
     (commit,) = mesh.settle()
     expected = "not wanted" if end == "scaled" else "the model was deleted"
     assert (Unassigned(replica=ONE, deadline_s=30.0, why=expected),) == commit.facts
@@ -271,7 +271,7 @@ def test_what_is_left_of_a_draining_nodes_own_deadline_counts(mesh: Mesh, waited
     mesh.log.model("toy", spec(), replicas=1)
     mesh.settle()
     mesh.log.add(node(a), Draining(why="admin", deadline_s=77))
-    mesh.now = mesh.log.records[-1].at + waited
+    mesh.now = mesh.log.commits[-1].at + waited
     mesh.log.retire(ONE)
     (fact,) = facts_of(mesh.settle(), Unassigned)
     assert left == fact.deadline_s
@@ -280,7 +280,7 @@ def test_what_is_left_of_a_draining_nodes_own_deadline_counts(mesh: Mesh, waited
 def test_all_of_a_group_ends_with_the_drain_of_one_of_its_nodes(mesh: Mesh):
     nodes = assign_group(mesh)
     mesh.log.add(node(nodes[1]), Draining(why="admin", deadline_s=12))
-    mesh.now = mesh.log.records[-1].at + 2
+    mesh.now = mesh.log.commits[-1].at + 2
     mesh.log.retire(ONE)
     assert [10, 10] == [fact.deadline_s for fact in facts_of(mesh.settle(), Unassigned)]
 
@@ -337,7 +337,7 @@ def test_placing_and_retiring_on_one_node_take_two_rounds(mesh: Mesh):
     mesh.log.scale(TOY, 1)
     (decision,) = mesh.decide()
     assert [node(a)] == [commit.aggregate for commit in decision.commits]
-    mesh.log.take(decision)
+    mesh.log.take([decision])
     mesh.settle()
     assert a == mesh.where(TWO)
 
@@ -388,7 +388,7 @@ def test_placements_come_in_batches_of_32(mesh: Mesh):
     mesh.log.model("toy", spec(), replicas=40)
     (decision,) = mesh.decide()
     assert 32 + 1 == len(decision.commits)
-    mesh.log.take(decision)
+    mesh.log.take([decision])
     (decision,) = mesh.decide()
     assert 8 + 1 == len(decision.commits)
 
@@ -441,11 +441,11 @@ def test_every_placement_is_explained_as_it_was_decided(mesh: Mesh):
     mesh.log.model("wide", spec(3 * GIB, strategy="spread"), replicas=3)
     mesh.settle()
     for id in mesh.fleet.replicas:
-        answers = explain_decision(mesh.log.records, id).answers
-        offers = [answer for answer in answers if answer.refusal is None]
-        said = [fact for commit in mesh.log.records if commit.aggregate == replica(id) for fact in commit.facts]
+        answers = explain_decision(mesh.log.commits, id).answers
+        candidates = [answer for answer in answers if answer.refusal is None]
+        said = [fact for commit in mesh.log.commits if commit.aggregate == replica(id) for fact in commit.facts]
         decision = said[-1]
         assert isinstance(decision, Placed | Unplaceable)
         recorded = [(c.node, c.score, c.devices) for c in decision.receipt.candidates]
-        assert recorded == [(o.node, o.score, o.devices) for o in offers][:8], id
+        assert recorded == [(o.node, o.score, o.devices) for o in candidates][:8], id
         assert 3 == len(answers)

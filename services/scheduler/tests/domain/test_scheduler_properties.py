@@ -15,10 +15,11 @@ from weft_contracts.facts.values import ModelSpec, SimulatedSource
 from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId
 from weft_contracts.subjects import machine, model, node, run
 from weft_placement import Policy
-from weft_placement.imagined import GuardLost, ImaginedLog, refold
 from weft_scheduler.domain.decide import decide
 from weft_scheduler.domain.rules import Rules
 from weft_scheduler.domain.state import State
+from weft_testing.fleet_log import FleetLog, refold
+from weft_testing.hand_log import GuardLost
 
 GIB = 1 << 30
 NODES = [NodeId(f"n-{letter}") for letter in "abc"]
@@ -42,7 +43,7 @@ class World:
     """A mesh in which things happen, and its scheduler."""
 
     def __init__(self, strategy: str) -> None:
-        self.log = ImaginedLog()
+        self.log = FleetLog()
         for index, id in enumerate(NODES):
             self.log.node(id[2:], *[(2 + index) * GIB] * 2)
         for index, id in enumerate(MODELS):
@@ -77,18 +78,18 @@ class World:
                 self.decide_after(lambda: None)
 
     def decided(self) -> list[Decision]:
-        self.state.fold(self.log.records[self.folded :])
-        self.folded = len(self.log.records)
+        self.state.fold(self.log.commits[self.folded :])
+        self.folded = len(self.log.commits)
         return decide(self.state, Rules(), self.now, 1)
 
     def decide_after(self, meanwhile: Callable[[], None]) -> None:
         decisions = self.decided()
-        moved = len(self.log.records)
+        moved = len(self.log.commits)
         meanwhile()
-        moved = len(self.log.records) != moved
+        moved = len(self.log.commits) != moved
         for decision in decisions:
             try:
-                self.log.take(decision)
+                self.log.take([decision])
             except GuardLost:
                 assert moved, "a decision lost although nothing happened meanwhile"
 
@@ -108,7 +109,7 @@ class World:
     def run(self, id: ModelId, number: int) -> None:
         """Something happens to a run of the model, if the process may run at all."""
         for node_id in NODES:
-            for replica, assignment in self.log.fleet.held(node_id).assignments.items():
+            for replica, assignment in self.log.fleet.assigned(node_id).assignments.items():
                 if assignment.model == id and assignment.holds and number % 3 == assignment.epoch % 3:
                     facts = (
                         Loading(epoch=assignment.epoch, incarnation=Incarnation("i")),
@@ -122,7 +123,7 @@ class World:
         """Nodes that drained when a replica was assigned to them, in the records from `since` on."""
         return [
             NodeId(record.aggregate.key)
-            for index, record in enumerate(self.log.records)
+            for index, record in enumerate(self.log.commits)
             if index >= since and any(isinstance(fact, Assigned) for fact in record.facts)
             for last in [self.drain_before(NodeId(record.aggregate.key), index)]
             if isinstance(last, Draining)
@@ -130,7 +131,7 @@ class World:
 
     def drain_before(self, id: NodeId, index: int) -> Fact | None:
         """The last that was said of a node's draining before a record."""
-        said = [f for r in self.log.records[:index] if r.aggregate == node(id) for f in r.facts]
+        said = [f for r in self.log.commits[:index] if r.aggregate == node(id) for f in r.facts]
         return next((fact for fact in reversed(said) if isinstance(fact, Draining | Resumed)), None)
 
     def overcommitted(self) -> list[tuple[NodeId, int]]:
@@ -150,12 +151,12 @@ def test_no_order_of_events_overcommits_a_device_or_breaks_a_guard_or_places_whe
 ):
     world = World(strategy)
     for happening in happenings:
-        before = len(world.log.records)
+        before = len(world.log.commits)
         world.happen(*happening)
         assert [] == world.overcommitted()
         assert [] == world.assigned_while_draining(before)
-    world.state.fold(world.log.records[world.folded :])
-    again = refold(world.log)
+    world.state.fold(world.log.commits[world.folded :])
+    again = refold(world.log.commits)
     assert again == world.state.fleet == world.log.fleet
     assert again.digest() == world.state.fleet.digest()
     waiting = {id for _, group in world.state.waiting for id in group.replicas}
@@ -173,11 +174,11 @@ def test_a_scheduler_that_starts_anew_comes_to_the_same_rest(happenings: list[tu
         if not decisions:
             break
         for decision in decisions:
-            world.log.take(decision)
+            world.log.take([decision])
     else:
         raise AssertionError("the scheduler does not come to rest")
     fresh = State(Policy())
-    fresh.fold(world.log.records)
+    fresh.fold(world.log.commits)
     assert [] == decide(fresh, Rules(), world.now, 1)
 
 

@@ -22,7 +22,7 @@ def test_a_scheduler_from_a_snapshot_decides_as_one_that_folded_the_whole_log(
     history: list[Recorded], part: float
 ) -> None:
     cut = int(part * len(history))
-    whole, after = check_snapshots(lambda: State(Policy()), fold, history, cut, State.taken_up)
+    whole, after = check_snapshots(lambda: State(Policy()), fold, history, cut, State.on_restored)
     assert decide(whole, Rules(), 1_700_000_500.0, 1) == decide(after, Rules(), 1_700_000_500.0, 1)
 
 
@@ -34,6 +34,6 @@ def test_what_was_looked_at_before_a_snapshot_is_looked_at_again_after_it(histor
     said = decide(state, Rules(), 1_700_000_500.0, 1)
     # when another goes on from its snapshot
     fill(after, Shape(State).copied(state))
-    after.taken_up()
+    after.on_restored()
     # then it makes them again
     assert said == decide(after, Rules(), 1_700_000_500.0, 1)

@@ -10,7 +10,7 @@ from blake3 import blake3
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 from weft_contracts.certificates import node_role, server_name
 
-from weft_metadata_cache.domain.wanted import Want
+from weft_metadata_cache.domain.due_fetches import Fetch
 
 if TYPE_CHECKING:
     import httpx
@@ -52,7 +52,7 @@ class Fetcher:
         if self._client is not None:
             await self._client.aclose()
 
-    async def whole(self, want: Want) -> bytes:
+    async def whole(self, fetch: Fetch) -> bytes:
         """The file's bytes, of the registered size and checksum. Raises NotServed, or Unreachable at the end."""
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(Unreachable),
@@ -62,10 +62,10 @@ class Fetcher:
         )
         async for attempt in retrying:
             with attempt:
-                return await self._once(want)
+                return await self._once(fetch)
         raise AssertionError("unreachable")
 
-    async def _once(self, want: Want) -> bytes:
+    async def _once(self, fetch: Fetch) -> bytes:
         import httpx  # 60 ms and 8 MB that a mesh without metadata files does without
 
         context = self._context() if self._context is not None else None
@@ -81,22 +81,22 @@ class Fetcher:
                 verify=True if context is None else context,
                 headers={"accept-encoding": "identity"},
             )
-        named = {"sni_hostname": server_name(node_role(want.node))} if context is not None else None
-        path = f"/metadata/{want.replica}/{want.file.name}"
+        named = {"sni_hostname": server_name(node_role(fetch.node))} if context is not None else None
+        path = f"/metadata/{fetch.replica}/{fetch.file.name}"
         try:
-            url = httpx.URL(scheme="http" if context is None else "https", host=want.host, port=want.port, path=path)
+            url = httpx.URL(scheme="http" if context is None else "https", host=fetch.host, port=fetch.port, path=path)
             async with asyncio.timeout(self._timeout), self._client.stream("GET", url, extensions=named) as answer:
-                return await _verified(answer, want)
+                return await _verified(answer, fetch)
         except TimeoutError:
-            raise Unreachable(f"{want.file.name} did not come within {self._timeout:.0f} s") from None
+            raise Unreachable(f"{fetch.file.name} did not come within {self._timeout:.0f} s") from None
         except httpx.InvalidURL:
-            raise NotServed(f"the node's address {want.host!r} is not one: it registers an IP or a name") from None
+            raise NotServed(f"the node's address {fetch.host!r} is not one: it registers an IP or a name") from None
         except (httpx.HTTPError, OSError, ValueError) as error:  # ValueError: a host that no resolver takes
-            raise Unreachable(f"{want.file.name} did not come: {error!r}") from error
+            raise Unreachable(f"{fetch.file.name} did not come: {error!r}") from error
 
 
-async def _verified(answer: "httpx.Response", want: Want) -> bytes:
-    file = want.file
+async def _verified(answer: "httpx.Response", fetch: Fetch) -> bytes:
+    file = fetch.file
     if answer.is_redirect:
         raise NotServed(f"the node sent a redirect for {file.name}, and files come from the node itself")
     if answer.status_code >= 500:

@@ -1,12 +1,13 @@
-"""Where a model's newest revision failed, and when that is reason enough to give it up."""
+"""Where a model's revisions failed, and when that is reason enough to give one up."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from weft_contracts.commit import Cause
 from weft_contracts.ids import ModelId, NodeId
+from weft_fleet import ModelView, Revision
 
-from weft_reconciler.domain.moment import Moment
+from weft_reconciler.domain.decision_time import DecisionTime
 
 ENOUGH = 3
 """Failures on so many nodes, or on all that there are, are the model's fault."""
@@ -24,29 +25,48 @@ class Failure:
 
 @dataclass(slots=True)
 class Failures:
-    """By model and node, since its last revision or retry; the latest comes last."""
+    """By model, revision and node; the latest comes last."""
 
-    by_model: dict[ModelId, dict[NodeId, Failure]] = field(default_factory=dict[ModelId, dict[NodeId, Failure]])
+    by_model: dict[ModelId, dict[int, dict[NodeId, Failure]]] = field(
+        default_factory=dict[ModelId, dict[int, dict[NodeId, Failure]]]
+    )
 
-    def note(self, model: ModelId, node: NodeId, failure: Failure) -> None:
-        """A replica of the model's newest revision failed."""
-        failures = self.by_model.setdefault(model, {})
+    def note(self, model: ModelId, revision: int, node: NodeId, failure: Failure) -> None:
+        """A replica of a revision failed."""
+        failures = self.by_model.setdefault(model, {}).setdefault(revision, {})
         failures.pop(node, None)
         failures[node] = failure
 
-    def forgive(self, model: ModelId) -> None:
-        """A new revision, a retry, the end of the model: what was before no longer counts."""
+    def forget(self, model: ModelId) -> None:
+        """A retry, the end of the model: what was before no longer counts."""
         self.by_model.pop(model, None)
 
-    def recent(self, model: ModelId, moment: Moment) -> Mapping[NodeId, Failure]:
-        """By node, those that still count."""
-        found = self.by_model.get(model, {})
-        oldest = moment.now - moment.limits.failure_memory
-        return {node: failure for node, failure in found.items() if failure.at > oldest}
+    def begin_revision(self, model: ModelView) -> None:
+        """A new revision: only what the one that is kept did still counts, unless the new one runs as that."""
+        kept, newest = model.kept, model.newest
+        there = self.by_model.pop(model.id, {})
+        if kept is None or kept.runs_as(newest):
+            return
+        left = {number: failures for number, failures in there.items() if model.of(number).runs_as(kept)}
+        if left:
+            self.by_model[model.id] = left
+
+    def recent(self, model: ModelView, revision: Revision, time: DecisionTime) -> Mapping[NodeId, Failure]:
+        """By node, those that still count for a revision and for what runs as it; the latest comes last."""
+        there = self.by_model.get(model.id, {})
+        oldest = time.now - time.timeouts.failure_memory
+        found = [
+            (failure.at, node, failure)
+            for number, failures in there.items()
+            if model.of(number).runs_as(revision)
+            for node, failure in failures.items()
+            if failure.at > oldest
+        ]
+        return {node: failure for _, node, failure in sorted(found, key=lambda each: each[0])}
 
 
-def verdict(failures: Mapping[NodeId, Failure], eligible: int) -> Failure | None:
-    """The failure for which a model is unservable, or None while another try makes sense.
+def decisive_failure(failures: Mapping[NodeId, Failure], eligible: int) -> Failure | None:
+    """The failure for which a revision is given up, or None while another try makes sense.
 
     `failures` has the latest last; `eligible` is how many nodes could run it, those where it failed included.
     """

@@ -10,25 +10,25 @@ from weft_contracts.digest import source_key
 from weft_contracts.facts.inspection import Requested
 from weft_contracts.facts.machine import FileFound, FileMissing
 from weft_contracts.facts.node import Removed
-from weft_contracts.facts.values import EngineName, ModelSpec
+from weft_contracts.facts.values import EngineName, ModelSpec, SimulatedSource
 from weft_contracts.ids import InspectionId, NodeId, inspection_id
 
 
-class Question(NamedTuple):
-    """What is asked: the source as inspections name it, and the engine that should load it."""
+class InspectionKey(NamedTuple):
+    """What a node inspects: the source as inspections name it, and the engine that should load it."""
 
     source: str
     engine: EngineName
 
 
-def question_of(spec: ModelSpec) -> Question | None:
-    """What nodes must be asked about a spec; None where there are no files."""
-    return None if spec.engine == "simulated" else Question(source_key(spec), spec.engine)
+def inspection_key(spec: ModelSpec) -> InspectionKey | None:
+    """What nodes must inspect for a spec; None where there are no files."""
+    return None if isinstance(spec.source, SimulatedSource) else InspectionKey(source_key(spec), spec.engine)
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """The last time that a node was asked a question."""
+class Inspection:
+    """The last time that a node was asked to inspect something."""
 
     id: InspectionId
     sequence: int
@@ -37,11 +37,13 @@ class Ask:
 
 @dataclass(slots=True)
 class Inspections:
-    """Every question's last ask by node."""
+    """Every key's last inspection by node."""
 
-    asks: dict[Question, dict[NodeId, Ask]] = field(default_factory=dict[Question, dict[NodeId, Ask]])
-    _open: dict[tuple[NodeId, InspectionId], Question] = field(
-        default_factory=dict[tuple[NodeId, InspectionId], Question]
+    by_key: dict[InspectionKey, dict[NodeId, Inspection]] = field(
+        default_factory=dict[InspectionKey, dict[NodeId, Inspection]]
+    )
+    _open: dict[tuple[NodeId, InspectionId], InspectionKey] = field(
+        default_factory=dict[tuple[NodeId, InspectionId], InspectionKey]
     )
 
     def apply(self, recorded: Recorded) -> None:
@@ -50,10 +52,10 @@ class Inspections:
         for fact in recorded.facts:
             match fact:
                 case Requested(source=source, engine=engine):
-                    question = Question(source, engine)
-                    ask = Ask(InspectionId(id), recorded.sequence)
-                    self.asks.setdefault(question, {})[NodeId(node)] = ask
-                    self._open[NodeId(node), ask.id] = question
+                    key = InspectionKey(source, engine)
+                    inspection = Inspection(InspectionId(id), recorded.sequence)
+                    self.by_key.setdefault(key, {})[NodeId(node)] = inspection
+                    self._open[NodeId(node), inspection.id] = key
                 case FileFound() | FileMissing():
                     self._answer(NodeId(node), fact)
                 case Removed():
@@ -61,46 +63,48 @@ class Inspections:
                 case _:
                     pass
 
-    def last(self, question: Question, node: NodeId, since: int) -> Ask | None:
-        """The last ask that stands in the log after `since`."""
-        ask = self.asks.get(question, {}).get(node)
-        return ask if ask is not None and ask.sequence > since else None
+    def last(self, key: InspectionKey, node: NodeId, since: int) -> Inspection | None:
+        """The last inspection that stands in the log after `since`."""
+        inspection = self.by_key.get(key, {}).get(node)
+        return inspection if inspection is not None and inspection.sequence > since else None
 
-    def missing(self, question: Question, nodes: Mapping[NodeId, object], since: int) -> list[NodeId]:
+    def missing(self, key: InspectionKey, nodes: Mapping[NodeId, object], since: int) -> list[NodeId]:
         """Those of `nodes` that were not asked after `since`."""
-        asks = self.asks.get(question, {})
-        never = nodes.keys() - asks.keys()
+        inspections = self.by_key.get(key, {})
+        never = nodes.keys() - inspections.keys()
         if not since:
             return sorted(never)
-        return [node for node in nodes if node in never or asks[node].sequence <= since]
+        return [node for node in nodes if node in never or inspections[node].sequence <= since]
 
-    def refused(self, question: Question, nodes: Iterable[NodeId], before: int) -> list[NodeId]:
+    def refused(self, key: InspectionKey, nodes: Iterable[NodeId], before: int) -> list[NodeId]:
         """Those of `nodes` that were asked before `before` and said that they lack the file."""
-        asks = self.asks.get(question, {})
+        inspections = self.by_key.get(key, {})
         return [
             node
             for node in nodes
-            if node in asks and asks[node].sequence < before and isinstance(asks[node].answer, FileMissing)
+            if node in inspections
+            and inspections[node].sequence < before
+            and isinstance(inspections[node].answer, FileMissing)
         ]
 
     def _answer(self, node: NodeId, fact: FileFound | FileMissing) -> None:
-        question = self._open.pop((node, fact.inspection), None)
-        if question is None:
+        key = self._open.pop((node, fact.inspection), None)
+        if key is None:
             return
-        ask = self.asks[question].get(node)
-        if ask is not None and ask.id == fact.inspection:
-            self.asks[question][node] = replace(ask, answer=fact)
+        inspection = self.by_key[key].get(node)
+        if inspection is not None and inspection.id == fact.inspection:
+            self.by_key[key][node] = replace(inspection, answer=fact)
 
     def _forget(self, node: NodeId) -> None:
-        for asks in self.asks.values():
-            asks.pop(node, None)
+        for inspections in self.by_key.values():
+            inspections.pop(node, None)
         for key in [key for key in self._open if key[0] == node]:
             del self._open[key]
 
 
-def asking(question: Question, node: NodeId, since: int, cause: Cause) -> Commit:
+def inspection_commit(key: InspectionKey, node: NodeId, since: int, cause: Cause) -> Commit:
     """The commit that asks a node; the same for every decider that wants an answer newer than `since`."""
-    id = inspection_id(f"{question.source}\n{question.engine}\n{node}\n{since}".encode())
+    id = inspection_id(f"{key.source}\n{key.engine}\n{node}\n{since}".encode())
     aggregate = subjects.inspection(node, id)
-    fact = Requested(source=question.source, engine=question.engine)
+    fact = Requested(source=key.source, engine=key.engine)
     return Commit(aggregate, (fact,), Guard(aggregate, 0), cause)

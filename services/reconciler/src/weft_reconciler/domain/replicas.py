@@ -8,170 +8,215 @@ from weft_contracts.commit import Cause, Commit, Decision, Guard
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.model import Scaled, Unservable
 from weft_contracts.ids import NodeId, replica_id
-from weft_placement.fleet import ModelView, ReplicaView
+from weft_fleet import ModelView, Revision
+from weft_requests import QUOTED, shortened
 
-from weft_reconciler.domain.eligible import eligible
-from weft_reconciler.domain.failures import Failure, verdict
-from weft_reconciler.domain.moment import Moment
-from weft_reconciler.domain.sentence import QUOTED, short
-from weft_reconciler.domain.standing import Judgement, Standing, judge
+from weft_reconciler.domain.decision_time import DecisionTime
+from weft_reconciler.domain.eligible_nodes import eligible_ids
+from weft_reconciler.domain.failures import Failure, decisive_failure
+from weft_reconciler.domain.replica_status import ReplicaStatus
+from weft_reconciler.domain.replica_survey import ReplicaSurvey, SurveyedReplica, survey_replicas
+from weft_reconciler.domain.rollout import Rollout, rollout_of
 from weft_reconciler.domain.state import State
 
 ADDED_AT_ONCE = 32
-"""Replicas that one commit adds: as many as the scheduler places in one batch."""
+"""Replicas that one commit adds of a revision: as many as the scheduler places in one batch."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A wanted replica and how it stands."""
+class Change:
+    """What one revision lacks and has too much of."""
 
-    replica: ReplicaView
-    judgement: Judgement
-
-
-@dataclass(frozen=True, slots=True)
-class Roll:
-    """A model's wanted replicas, oldest first."""
-
-    all: tuple[Judged, ...]
-
-    def of(self, *standings: Standing) -> list[Judged]:
-        """Those that stand so."""
-        return [judged for judged in self.all if judged.judgement.standing in standings]
-
-    @property
-    def at_rest(self) -> bool:
-        """Whether only a new event can change how these stand; time, or the brake's end, can't."""
-        return len(self.of(Standing.SERVES, Standing.COMING)) == len(self.all)
-
-    @property
-    def counted(self) -> list[Judged]:
-        """Those that serve or may yet."""
-        return self.of(Standing.SERVES, Standing.COMING, Standing.AWAITED)
-
-    @property
-    def keepers(self) -> list[Judged]:
-        """Those that stay only until others serve in their place, the most useful first."""
-        return self.of(Standing.LEAVING) + self.of(Standing.LOST)
+    add: int
+    retire: list[SurveyedReplica]
 
 
-def call_roll(state: State, model: ModelView, moment: Moment) -> Roll:
-    """Judge every wanted replica of a model."""
-    replicas = (state.fleet.replicas[id] for id in model.replicas)
-    wanted = sorted((view for view in replicas if view.wanted), key=lambda view: view.number)
-    return Roll(tuple(Judged(view, judge(state, model, view, moment)) for view in wanted))
-
-
-def keep(state: State, model: ModelView, moment: Moment) -> Decision | None:
+def reconcile(state: State, model: ModelView, time: DecisionTime) -> Decision | None:
     """What a model lacks or has too much of, or None when it stands as it should."""
-    roll = call_roll(state, model, moment)
-    if model.unservable is None:
-        fault = _fault(state, model, roll, moment)
-        if fault is not None:
-            return _give_up(state, model, roll, fault)
-    target = wanted_count(model, roll)
-    stay = max(0, target - len(roll.of(Standing.SERVES)))
-    retire = roll.of(Standing.OVER) + roll.keepers[stay:]
-    add = 0
-    if model.unservable is not None:
-        retire += _unproven(state, roll)
-    else:
-        add = missing(roll, target, roll.keepers[:stay])
-        if not add and not roll.of(Standing.AWAITED):
-            retire += surplus(state, model, roll, target)
-    if not add and not retire:
-        if roll.at_rest:
-            state.restless.pop(model.id, None)
+    rollout = rollout_of(model)
+    survey = survey_replicas(state, model, rollout, time)
+    for revision in rollout.revisions:
+        if revision.number not in model.given_up:
+            own = survey.counting_for(revision)
+            fault = _fault(state, model, revision, own, time)
+            if fault is not None:
+                return _give_up(state, model, revision, own, fault)
+    old = kept_change(state, model, rollout, survey)
+    new = new_change(state, model, rollout, survey, old)
+    retire = new.retire + old.retire
+    if not new.add and not old.add and not retire:
+        if survey.settled:
+            state.dirty.pop(model.id, None)
         return None
-    why, cause = _reason(model, roll, retire, add, target)
-    avoid = _avoided(state, model, roll, moment) if add else []
-    numbers = range(model.next_number, model.next_number + add)
-    scaled = Scaled(
-        revision=model.revision,
-        add=tuple(replica_id(model.id, number) for number in numbers),
-        retire=tuple(judged.replica.id for judged in retire),
-        avoid=tuple(avoid),
-        why=why,
-    )
-    return _decision(model, (scaled,), cause, why)
+    return _scaled(state, model, rollout, survey, time, new, old)
 
 
-def _avoided(state: State, model: ModelView, roll: Roll, moment: Moment) -> list[NodeId]:
-    """Where the added ones must not go: an earlier one failed there, or an admin takes the model off."""
-    marked = state.unloads.marked
-    unloaded = {marked[judged.replica.id].node for judged in roll.all if judged.replica.id in marked}
-    return sorted(unloaded | state.failures.recent(model.id, moment).keys())
+def kept_change(state: State, model: ModelView, rollout: Rollout, survey: ReplicaSurvey) -> Change:
+    """Of the revision that is kept: repaired to what the new one doesn't serve yet, and no more than that."""
+    old = rollout.old
+    if old is None:
+        return Change(0, [])
+    own, new = survey.counting_for(old), survey.counting_for(rollout.new)
+    serving = old.least - len(new.of(ReplicaStatus.SERVING))
+    over, stand_ins = own.of(ReplicaStatus.ENDED), own.stand_ins
+    retire = over + stand_ins[max(0, serving - len(own.of(ReplicaStatus.SERVING))) :]
+    add = 0
+    if old.number not in model.given_up:
+        # What of the new one starts again, or is awaited, has taken its place already.
+        there = new.of(ReplicaStatus.SERVING, ReplicaStatus.UNKNOWN, ReplicaStatus.OUTGOING)
+        there += [surveyed for surveyed in new.of(ReplicaStatus.STARTING) if surveyed.replica.id in state.served]
+        add = max(0, min(old.least - len(there) - len(own.counted), ADDED_AT_ONCE))
+    if not add and not own.of(ReplicaStatus.UNKNOWN):
+        # What serves comes first, then the oldest.
+        counted = sorted(own.counted, key=lambda surveyed: surveyed.assessment.status is not ReplicaStatus.SERVING)
+        retire += list(reversed(counted[max(0, serving) :]))
+    return Change(add, retire)
 
 
-def wanted_count(model: ModelView, roll: Roll) -> int:
+def new_change(state: State, model: ModelView, rollout: Rollout, survey: ReplicaSurvey, old: Change) -> Change:
+    """Of the revision that there should be in the end, and of those that it superseded."""
+    new = rollout.new
+    own = survey.counting_for(new, None)
+    target = wanted_count(rollout, survey)
+    most = target if rollout.old is None else max(target, rollout.old.least)
+    stay = max(0, most - len(survey.of(ReplicaStatus.SERVING)))
+    retire = own.of(ReplicaStatus.ENDED) + own.stand_ins[stay:]
+    if new.number in model.given_up:
+        return Change(0, retire + _unproven(state, own))
+    beside = old.add + sum(surveyed.assessment.outdated for surveyed in own.stand_ins[:stay])
+    if rollout.old is not None:
+        there = survey.counting_for(rollout.old)
+        beside += len(there.all) - len(old.retire)
+    add = missing(own, target, most, beside)
+    if not add and not own.of(ReplicaStatus.UNKNOWN):
+        retire += surplus(state, new, own, target)
+    return Change(add, retire)
+
+
+def wanted_count(rollout: Rollout, survey: ReplicaSurvey) -> int:
     """How many should serve: the minimum, and one where something that served would go without."""
-    return max(model.spec.min_replicas, 1 if roll.keepers else 0)
+    served = rollout.old is not None or survey.stand_ins
+    return max(rollout.new.spec.min_replicas, 1 if served else 0)
 
 
-def missing(roll: Roll, target: int, staying: Sequence[Judged]) -> int:
-    """How many to add now. While old revisions serve, all together are one more than the target, not more."""
-    lacking = target - len(roll.counted)
-    outdated = sum(judged.judgement.outdated for judged in staying)
-    if outdated:
-        lacking = min(lacking, target + 1 - len(roll.counted) - outdated)
+def missing(own: ReplicaSurvey, target: int, most: int, beside: int) -> int:
+    """How many to add now. While others serve that these replace, all together are one more than `most`, not more;
+    one at least is always on its way."""
+    counted = len(own.counted)
+    lacking = target - counted
+    if beside:
+        coming = counted - len(own.of(ReplicaStatus.SERVING))
+        lacking = min(lacking, max(most + 1 - counted - beside, 1 - coming))
     return max(0, min(lacking, ADDED_AT_ONCE))
 
 
-def surplus(state: State, model: ModelView, roll: Roll, target: int) -> list[Judged]:
+def surplus(state: State, revision: Revision, own: ReplicaSurvey, target: int) -> list[SurveyedReplica]:
     """What to retire of those that count: above the target what never served, above the maximum all.
 
     The newest goes first.
     """
-    newest_first = list(reversed(roll.counted))
-    unproven = [judged for judged in newest_first if judged.replica.id not in state.served]
+    newest_first = list(reversed(own.counted))
+    unproven = [surveyed for surveyed in newest_first if surveyed.replica.id not in state.served]
     chosen = unproven[: max(0, len(newest_first) - target)]
-    most = model.spec.max_replicas
+    most = revision.spec.max_replicas
     if most:
-        others = [judged for judged in newest_first if judged not in chosen]
-        others.sort(key=lambda judged: judged.judgement.standing is Standing.SERVES)
+        others = [surveyed for surveyed in newest_first if surveyed not in chosen]
+        others.sort(key=lambda surveyed: surveyed.assessment.status is ReplicaStatus.SERVING)
         chosen += others[: max(0, len(others) - most)]
     return chosen
 
 
-def _unproven(state: State, roll: Roll) -> list[Judged]:
+def _unproven(state: State, survey: ReplicaSurvey) -> list[SurveyedReplica]:
     """Tries that are still to come."""
-    return [judged for judged in roll.of(Standing.COMING) if judged.replica.id not in state.served]
+    return [surveyed for surveyed in survey.of(ReplicaStatus.STARTING) if surveyed.replica.id not in state.served]
 
 
-def _fault(state: State, model: ModelView, roll: Roll, moment: Moment) -> Failure | None:
-    """A failure that waits for an answer and should get no other than giving up."""
-    if not any(run.phase == "failed" for judged in roll.all for run in judged.replica.runs.values()):
+def _fault(
+    state: State, model: ModelView, revision: Revision, own: ReplicaSurvey, time: DecisionTime
+) -> Failure | None:
+    """A failure that waits for an answer and should get no other than giving the revision up."""
+    if not any(run.phase == "failed" for surveyed in own.all for run in surveyed.replica.runs.values()):
         return None
-    failures = state.failures.recent(model.id, moment)
+    failures = state.failures.recent(model, revision, time)
     if state.fleet.brake is not None:  # who is offline now may be no less able than before
         failures = {node: failure for node, failure in failures.items() if failure.permanent}
-    return verdict(failures, len(eligible(state.fleet, model) | failures.keys()))
+    return decisive_failure(failures, len(eligible_ids(state.fleet, model.id, revision) | failures.keys()))
 
 
-def _give_up(state: State, model: ModelView, roll: Roll, fault: Failure) -> Decision:
-    retire = tuple(judged.replica.id for judged in roll.of(Standing.OVER) + _unproven(state, roll))
-    reason = short(fault.reason)
-    facts: tuple[Fact, ...] = (Unservable(revision=model.revision, reason=reason),)
+def _give_up(state: State, model: ModelView, revision: Revision, own: ReplicaSurvey, fault: Failure) -> Decision:
+    retire = tuple(surveyed.replica.id for surveyed in own.of(ReplicaStatus.ENDED) + _unproven(state, own))
+    reason = shortened(fault.reason)
+    facts: tuple[Fact, ...] = (Unservable(revision=revision.number, reason=reason),)
     if retire:
-        facts += (Scaled(revision=model.revision, retire=retire, why=f"unservable: {short(reason, QUOTED)}"),)
-    return _decision(model, facts, fault.cause, f"{model.name} is unservable: {reason}")
+        facts += (Scaled(revision=revision.number, retire=retire, why=f"unservable: {shortened(reason, QUOTED)}"),)
+    what = model.name if len(model.specs) == 1 else f"revision {revision.number} of {model.name}"
+    return _decision(model, facts, fault.cause, f"{what} is unservable: {reason}")
 
 
-def _reason(model: ModelView, roll: Roll, retire: Sequence[Judged], add: int, target: int) -> tuple[str, Cause]:
+def _scaled(
+    state: State,
+    model: ModelView,
+    rollout: Rollout,
+    survey: ReplicaSurvey,
+    time: DecisionTime,
+    new: Change,
+    old: Change,
+) -> Decision:
+    """One commit: what is added of each revision, and all that goes."""
+    facts: list[Fact] = []
+    causes: list[Cause] = []
+    retire = new.retire + old.retire
+    number = model.next_number
+    for revision, change in zip(rollout.revisions, (new, old), strict=False):
+        own = survey.counting_for(revision, None) if revision is rollout.new else survey.counting_for(revision)
+        gone = retire if revision is rollout.new else []
+        if not change.add and not gone:
+            continue
+        target = wanted_count(rollout, survey) if revision is rollout.new else revision.least
+        why, cause = _reason(model, own if change.add else survey, gone, change.add, target)
+        avoid = _avoided(state, model, revision, survey, time) if change.add else []
+        add = tuple(replica_id(model.id, each) for each in range(number, number + change.add))
+        number += change.add
+        retired = tuple(surveyed.replica.id for surveyed in gone)
+        facts.append(Scaled(revision=revision.number, add=add, retire=retired, avoid=tuple(avoid), why=why))
+        causes.append(cause)
+    return _decision(model, tuple(facts), causes[0], "; ".join(fact.why for fact in facts if isinstance(fact, Scaled)))
+
+
+def _avoided(
+    state: State, model: ModelView, revision: Revision, survey: ReplicaSurvey, time: DecisionTime
+) -> list[NodeId]:
+    """Where the added ones must not go: an earlier one failed there, or an admin takes the model off."""
+    marked = state.unload_deadlines.by_replica
+    unloaded = {marked[surveyed.replica.id].node for surveyed in survey.all if surveyed.replica.id in marked}
+    return sorted(unloaded | state.failures.recent(model, revision, time).keys())
+
+
+def _reason(
+    model: ModelView, survey: ReplicaSurvey, retire: Sequence[SurveyedReplica], add: int, target: int
+) -> tuple[str, Cause]:
     """The sentence and the cause: what went wrong, else what now serves in its place, else the count."""
     if add:
-        bad = roll.of(Standing.OVER) + roll.keepers
+        bad = survey.of(ReplicaStatus.ENDED) + survey.stand_ins
     else:
-        bad = [judged for judged in retire if judged.judgement.standing is Standing.OVER]
-    for judged in bad:
-        return judged.judgement.why, judged.judgement.cause or model.cause
+        bad = [surveyed for surveyed in retire if surveyed.assessment.status is ReplicaStatus.ENDED]
+    for surveyed in bad:
+        return surveyed.assessment.why, surveyed.assessment.cause or model.cause
     if add:
-        return f"{target} wanted, {len(roll.counted)} there", model.cause
-    runs = [run for judged in roll.of(Standing.SERVES) for run in judged.replica.runs.values()]
+        return f"{target} wanted, {len(survey.counted)} there", model.cause
+    runs = [run for surveyed in survey.of(ReplicaStatus.SERVING) for run in surveyed.replica.runs.values()]
     latest = max(runs, key=lambda run: run.sequence, default=None)
     cause = Cause(latest.correlation_id, latest.event_id) if latest is not None else model.cause
-    whys = [judged.judgement.why for judged in retire if judged.judgement.why]
+    whys = [why for surveyed in retire if (why := surveyed.assessment.why or _replaced(model, surveyed))]
     return (f"{whys[0]}; others serve" if whys else f"more than the {target} wanted"), cause
+
+
+def _replaced(model: ModelView, surveyed: SurveyedReplica) -> str:
+    """Why one of the kept revision goes; empty for what is of the new one."""
+    new = model.current
+    if surveyed.revision is None or surveyed.revision.runs_as(new):
+        return ""
+    return f"revision {new.number} replaces revision {surveyed.replica.revision}"
 
 
 def _decision(model: ModelView, facts: tuple[Fact, ...], cause: Cause, why: str) -> Decision:

@@ -1,17 +1,19 @@
 """What can be wrong with a spec: by itself, or beside what the nodes have. Each fault is one sentence."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
+from weft_contracts.engines import FileFormat, Profiles
 from weft_contracts.facts.values import BuiltinSource, ModelSpec, PathSource, SimulatedSource
+from weft_fleet import NodeView
 from weft_placement.claim import ClaimUnknown, need_of
-from weft_placement.fleet import NodeView
 
 LONGEST_NAME = 255
 LONGEST_PATH = 4096
 MOST_REPLICAS = 1000
 MOST_BYTES = 16 * 1024
 """Of a spec, as JSON: it stands in every assignment, and a commit has its limit."""
+_WRITTEN: Mapping[FileFormat, str] = {"gguf": "a GGUF file", "safetensors": "a folder with safetensors"}
 
 
 def fault_of_name(name: str) -> str | None:
@@ -25,9 +27,9 @@ def fault_of_name(name: str) -> str | None:
     return None
 
 
-def fault_of_spec(spec: ModelSpec) -> str | None:
+def fault_of_spec(spec: ModelSpec, engines: Profiles) -> str | None:
     """What is wrong with a spec whatever the nodes have."""
-    return _size(spec) or _source(spec) or _bounds(spec) or _selector(spec)
+    return _size(spec) or _source(spec, engines) or _bounds(spec) or _selector(spec)
 
 
 def _size(spec: ModelSpec) -> str | None:
@@ -37,15 +39,18 @@ def _size(spec: ModelSpec) -> str | None:
     return None
 
 
-def _source(spec: ModelSpec) -> str | None:
+def _source(spec: ModelSpec, engines: Profiles) -> str | None:
+    profile = engines.get(spec.engine)
+    if profile is None:
+        return f"there is no engine {spec.engine!r}: there are {', '.join(sorted(engines))}"
     simulated = isinstance(spec.source, SimulatedSource)
-    if simulated != (spec.engine == "simulated"):
-        if simulated:
-            return (
-                f"engine {spec.engine} needs a file, and the source is simulated: "
-                "give a path or a built-in model, or choose the engine simulated"
-            )
-        return "the simulated engine takes no files: give the source simulated, or choose another engine"
+    if simulated and profile.formats:
+        return (
+            f"engine {spec.engine} needs a file, and the source is simulated: "
+            "give a path or a built-in model, or choose the engine simulated"
+        )
+    if not simulated and not profile.formats:
+        return f"the {spec.engine} engine takes no files: give the source simulated, or choose another engine"
     if isinstance(spec.source, PathSource):
         return _path(spec.source.path)
     if isinstance(spec.source, BuiltinSource) and not spec.source.name:
@@ -87,24 +92,33 @@ def fault_of_context(spec: ModelSpec) -> str | None:
     return None
 
 
-def fault_of_claim(spec: ModelSpec) -> str | None:
+def fault_of_task(spec: ModelSpec, engines: Profiles) -> str | None:
+    """What is wrong with the engine beside what the file was made for."""
+    if spec.weights.embeds and "embeddings" not in engines[spec.engine].serves:
+        return f"the model makes embeddings, which the engine {spec.engine} can't: choose another engine"
+    return None
+
+
+def fault_of_claim(spec: ModelSpec, engines: Profiles) -> str | None:
     """Why the memory that a spec with its weights takes can't be computed."""
     try:
-        need_of(spec)
+        need_of(spec, engines[spec.engine])
     except ClaimUnknown as unknown:
         return str(unknown)
     return None
 
 
-def fault_of_engine(spec: ModelSpec, nodes: Iterable[NodeView]) -> str | None:
+def fault_of_engine(spec: ModelSpec, nodes: Iterable[NodeView], engines: Profiles) -> str | None:
     """What is wrong with the engine beside those that the mesh's nodes have."""
     there = sorted({backend.engine for node in nodes for backend in node.backends})
     if spec.engine in there:
         return None
-    others = [name for name in there if name != "simulated"]
-    takes = {"vllm": "a folder with safetensors", "llama.cpp": "a GGUF file", "simulated": "no files"}[spec.engine]
+    others = [name for name in there if name in engines and engines[name].formats]
     has = f"they have {', '.join(others)}" if others else "they have none"
-    instead = "; give a GGUF file, which llama.cpp takes" if "llama.cpp" in others and spec.engine == "vllm" else ""
+    formats = engines[spec.engine].formats
+    takes = " or ".join(_WRITTEN[format] for format in formats) or "no files"
+    other = next(((_WRITTEN[format], name) for name in others for format in engines[name].formats), None)
+    instead = f"; give {other[0]}, which {other[1]} takes" if formats and other is not None else ""
     return f"no worker has the engine {spec.engine}, which takes {takes}: {has}{instead}"
 
 

@@ -9,14 +9,13 @@ from weft_contracts.facts.node import Assigned, Draining, Unassigned, WentOfflin
 from weft_contracts.facts.run import Failed
 from weft_contracts.ids import ModelId, NodeId, ReplicaId, model_of
 from weft_contracts.subjects import Aggregate
-from weft_placement.fleet import Fleet
+from weft_fleet import Fleet
+from weft_requests import PendingRequests
 
-from weft_reconciler.domain.draining import Drains
 from weft_reconciler.domain.failures import Failure, Failures
 from weft_reconciler.domain.inspections import Inspections
-from weft_reconciler.domain.pending import Requests
-from weft_reconciler.domain.silence import Silence
-from weft_reconciler.domain.unloads import Unloads
+from weft_reconciler.domain.offline_nodes import OfflineNodes
+from weft_reconciler.domain.replacement_deadlines import DrainDeadlines, UnloadDeadlines
 
 
 @dataclass(slots=True)
@@ -24,12 +23,12 @@ class State:
     """Folded in place from every commit of the log, in order."""
 
     fleet: Fleet = field(default_factory=Fleet)
-    requests: Requests = field(default_factory=Requests)
+    requests: PendingRequests = field(default_factory=lambda: PendingRequests("reconciler"))
     inspections: Inspections = field(default_factory=Inspections)
     failures: Failures = field(default_factory=Failures)
-    silence: Silence = field(default_factory=Silence)
-    drains: Drains = field(default_factory=Drains)
-    unloads: Unloads = field(default_factory=Unloads)
+    offline: OfflineNodes = field(default_factory=OfflineNodes)
+    drain_deadlines: DrainDeadlines = field(default_factory=DrainDeadlines)
+    unload_deadlines: UnloadDeadlines = field(default_factory=UnloadDeadlines)
     names: dict[Aggregate, int] = field(default_factory=dict[Aggregate, int])
     """Sequence of the last commit of each name."""
     served: set[ReplicaId] = field(default_factory=set[ReplicaId])
@@ -37,23 +36,23 @@ class State:
     retried: dict[ModelId, int] = field(default_factory=dict[ModelId, int])
     """Sequence of each model's last `retried`."""
 
-    restless: dict[ModelId, None] = field(default_factory=dict[ModelId, None], compare=False)
-    """Models to look at: something happened to them, or time may change how they stand. A rule that finds
-    one at rest takes it off the list."""
+    dirty: dict[ModelId, None] = field(default_factory=dict[ModelId, None], compare=False)
+    """Models to look at: something happened to them, or time may change the status of their replicas. A rule that finds
+    nothing to change or to wait for takes one off the list."""
 
     def fold(self, commits: Sequence[Recorded]) -> None:
         """Fold a batch."""
         for recorded in commits:
             self.apply(recorded)
 
-    def taken_up(self) -> None:
+    def on_restored(self) -> None:
         """The memory was filled from a snapshot: every model is looked at once."""
-        self.restless.update(dict.fromkeys(self.fleet.models))
+        self.dirty.update(dict.fromkeys(self.fleet.models))
 
     def apply(self, recorded: Recorded) -> None:
         """Fold one commit."""
         if recorded.aggregate.kind == "node":
-            self._rouse(recorded)
+            self._mark_dirty(recorded)
         self.fleet.apply(recorded)
         match recorded.aggregate.kind:
             case "request":
@@ -70,30 +69,30 @@ class State:
             case "name":
                 self.names[recorded.aggregate] = recorded.sequence
             case "replica":
-                self.restless[model_of(ReplicaId(recorded.aggregate.key))] = None
+                self.dirty[model_of(ReplicaId(recorded.aggregate.key))] = None
             case "token" | "mesh" | "artifact" | "key":
                 pass
 
-    def _rouse(self, recorded: Recorded) -> None:
+    def _mark_dirty(self, recorded: Recorded) -> None:
         """What happens to a node happens to all that runs there. Before the fold: `removed` clears it."""
         if not all(isinstance(fact, Assigned | Unassigned) for fact in recorded.facts):
-            for assignment in self.fleet.held(NodeId(recorded.aggregate.key)).assignments.values():
-                self.restless[assignment.model] = None
+            for assignment in self.fleet.assigned(NodeId(recorded.aggregate.key)).assignments.values():
+                self.dirty[assignment.model] = None
 
     def _apply_node(self, node: NodeId, recorded: Recorded) -> None:
         for fact in recorded.facts:
             match fact:
                 case WentOffline():
-                    self.silence.note(node, fact, recorded.at, recorded.cause)
+                    self.offline.note(node, fact, recorded.at, recorded.cause)
                 case Draining():
-                    self.drains.note(node, fact, recorded.at, recorded.cause)
+                    self.drain_deadlines.note(node, fact, recorded.at, recorded.cause)
                 case _:
                     pass
 
     def _apply_run(self, recorded: Recorded) -> None:
         """A run's commit counts where the fleet took it: under the node's present assignment."""
         node, _, id = recorded.aggregate.key.partition(".")
-        self.restless[model_of(ReplicaId(id))] = None
+        self.dirty[model_of(ReplicaId(id))] = None
         replica = self.fleet.replicas.get(ReplicaId(id))
         run = replica.runs.get(NodeId(node)) if replica is not None else None
         if replica is None or run is None or run.sequence != recorded.sequence or not replica.wanted:
@@ -101,29 +100,29 @@ class State:
         if replica.state == "ready":
             self.served.add(replica.id)
         model = self.fleet.models.get(replica.model)
-        if model is None or replica.digest != model.digest:
+        if model is None or replica.revision not in model.specs:
             return
         for fact in recorded.facts:
             if isinstance(fact, Failed):
                 failure = Failure(recorded.at, fact.reason, fact.permanent, recorded.cause)
-                self.failures.note(replica.model, run.node, failure)
+                self.failures.note(replica.model, replica.revision, run.node, failure)
 
     def _apply_model(self, id: ModelId, recorded: Recorded) -> None:
-        self.restless[id] = None
+        self.dirty[id] = None
         for fact in recorded.facts:
             match fact:
                 case SpecAccepted():
-                    self.failures.forgive(id)
+                    self.failures.begin_revision(self.fleet.models[id])
                 case Retried():
-                    self.failures.forgive(id)
+                    self.failures.forget(id)
                     self.retried[id] = recorded.sequence
                 case Deleted():
-                    self.failures.forgive(id)
+                    self.failures.forget(id)
                     self.retried.pop(id, None)
                 case Scaled(retire=retire):
                     self.served.difference_update(retire)
-                    self.unloads.forget(retire)
+                    self.unload_deadlines.forget(retire)
                 case Unloaded():
-                    self.unloads.note(fact, recorded.at, recorded.cause)
+                    self.unload_deadlines.note(fact, recorded.at, recorded.cause)
                 case _:
                     pass

@@ -1,15 +1,21 @@
-"""The registry's one rule: what its state lacks, given what was heard."""
+"""The registry's one rule: what its state lacks, given what is known of the nodes now."""
 
+from collections import Counter
 from itertools import islice
 
 from weft_contracts.commit import Decision
-from weft_contracts.subjects import Aggregate
+from weft_contracts.ids import TokenId
+from weft_fleet import JoinLimits
+from weft_requests import Round
 
-from weft_registry.domain.answering import answer
-from weft_registry.domain.draining import finished
+from weft_registry.domain.answer_request import answer
+from weft_registry.domain.approval import expired
+from weft_registry.domain.cut_off import cut_off
+from weft_registry.domain.drain import finished
+from weft_registry.domain.failure_detector import Observations, Timeouts
 from weft_registry.domain.founding import BootstrapToken, found
-from weft_registry.domain.hearing import Patience, Signs
-from weft_registry.domain.liveness import judge
+from weft_registry.domain.join import DEFAULT_LIMITS, newcomer
+from weft_registry.domain.liveness import transitions
 from weft_registry.domain.state import RegistryState
 
 REQUESTS_A_ROUND = 64
@@ -18,31 +24,30 @@ REQUESTS_A_ROUND = 64
 
 def decide(
     state: RegistryState,
-    signs: Signs,
+    observations: Observations,
     now: float,
     *,
-    patience: Patience,
+    timeouts: Timeouts,
     version: str,
     token: BootstrapToken | None = None,
+    limits: JoinLimits = DEFAULT_LIMITS,
 ) -> list[Decision]:
-    """Founding first, then requests, then who is alive, then whose drain is done.
+    """Founding first, then who floods, then requests, then who is alive, then whose drain is done, then who waited for
+    approval too long.
 
-    Decisions of one round share no aggregate: who asks for what another was just given is answered next round,
-    when what became of that is folded. A request that can't be decided about holds up no other.
+    Decisions of one round touch no aggregate twice. A request that can't be decided about holds up no other.
     """
-    decisions = found(state, version, token)
-    if decisions:
-        return decisions
-    touched: set[Aggregate] = set()
-    for pending in islice(state.pending.values(), REQUESTS_A_ROUND):
-        _add(decisions, touched, answer(state, pending, now))
-    for decision in (*judge(state, signs, patience), *finished(state)):
-        _add(decisions, touched, decision)
-    return decisions
-
-
-def _add(decisions: list[Decision], touched: set[Aggregate], decision: Decision) -> None:
-    aggregates = {commit.aggregate for commit in decision.commits}
-    if touched.isdisjoint(aggregates):
-        decisions.append(decision)
-        touched |= aggregates
+    founding = found(state, version, token)
+    if founding:
+        return founding
+    round = Round()
+    for decision in cut_off(state, observations.floods):
+        round.add(decision)
+    newcomers: Counter[TokenId] = Counter()
+    for pending in islice(state.requests.waiting.values(), REQUESTS_A_ROUND):
+        decision = answer(state, pending, now, limits, newcomers)
+        if round.add(decision) and (by := newcomer(decision)) is not None:
+            newcomers[by] += 1
+    for decision in (*transitions(state, observations, timeouts), *finished(state), *expired(state, now, limits)):
+        round.add(decision)
+    return round.decisions

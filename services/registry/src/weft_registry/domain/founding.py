@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from weft_contracts.commit import Cause, Commit, Decision, Guard
 from weft_contracts.facts.mesh import Founded
-from weft_contracts.facts.token import Created
+from weft_contracts.facts.token import Bound, Created, TokenFact
 from weft_contracts.ids import CorrelationId, TokenId
 from weft_contracts.subjects import MESH
 from weft_contracts.subjects import token as token_of
@@ -18,6 +18,8 @@ class BootstrapToken:
 
     id: TokenId
     hash: str
+    keys: tuple[str, ...] | None = None
+    """The public keys of the nodes that it is for, in order; None: whoever has it."""
 
 
 def found(state: RegistryState, version: str, token: BootstrapToken | None) -> list[Decision]:
@@ -27,10 +29,19 @@ def found(state: RegistryState, version: str, token: BootstrapToken | None) -> l
     if not state.founded:
         guard = Guard(MESH, state.mesh_sequence)
         decisions.append(Decision((Commit(MESH, (Founded(version=version),), guard, cause),), "the mesh is founded"))
-    if token is not None and token.id not in state.tokens.by_id:
-        aggregate = token_of(token.id)
-        created = Created(hash=token.hash, approves=True)
-        decisions.append(
-            Decision((Commit(aggregate, (created,), Guard(aggregate, 0), cause),), "the launcher's own token")
-        )
+    if token is not None:
+        decisions += _launchers(state, token, cause)
     return decisions
+
+
+def _launchers(state: RegistryState, token: BootstrapToken, cause: Cause) -> list[Decision]:
+    """The token, and for which nodes it is: that may change from start to start."""
+    known = state.tokens.by_id.get(token.id)
+    facts: tuple[TokenFact, ...] = (Created(hash=token.hash, approves=True),) if known is None else ()
+    if token.keys is not None and (known is None or known.keys != token.keys):
+        facts += (Bound(keys=token.keys),)
+    if not facts:
+        return []
+    aggregate = token_of(token.id)
+    guard = Guard(aggregate, 0 if known is None else known.sequence)
+    return [Decision((Commit(aggregate, facts, guard, cause),), "the launcher's own token")]

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from weft_contracts.commit import Decision
 from weft_contracts.facts.node import Labelled
 from weft_contracts.facts.request import LabelsRequested
-from weft_placement.fleet import NodeView
+from weft_fleet import NodeView
+from weft_fleet.auto_labels import is_automatic
+from weft_requests import PendingRequest
 
-from weft_registry.domain.outcomes import on_node, rejected
-from weft_registry.domain.state import Pending
+from weft_registry.domain.node_change import on_node
 
 MAX_LABELS = 64
 MAX_LABEL = 63
@@ -23,12 +24,19 @@ def label_fault(labels: Mapping[str, str]) -> str | None:
     return None
 
 
-def label(pending: Pending, node: NodeView, asked: LabelsRequested) -> Decision:
+def own_label_fault(labels: Mapping[str, str]) -> str | None:
+    """What is wrong with the labels that a node gives itself: the mesh's own are not its to give."""
+    if claimed := sorted(filter(is_automatic, labels)):
+        return f"the label {claimed[0]} follows from the machine itself, and can't be given by its worker: leave it out"
+    return label_fault(labels)
+
+
+def label(pending: PendingRequest, node: NodeView, asked: LabelsRequested) -> Decision:
     """Change what an admin says of a node's labels."""
     said = said_after(node, asked)
     borne = {key: value for key, value in {**node.own_labels, **said}.items() if value is not None}
     if fault := label_fault(borne):
-        return rejected(pending, 400, fault)
+        return pending.rejected(400, fault)
     if said == node.set_labels:
         return on_node(pending, node, None, f"{node.name} has these labels already")
     fact = Labelled(

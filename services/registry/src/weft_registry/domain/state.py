@@ -3,72 +3,19 @@
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from weft_contracts.commit import Cause, Guard, Recorded
+from weft_contracts.commit import Recorded
 from weft_contracts.facts.mesh import BrakeLifted, Founded
 from weft_contracts.facts.name import Claimed, Released
-from weft_contracts.facts.node import Joined, Rejoined, Removed
-from weft_contracts.facts.request import (
-    ApprovalRequested,
-    BrakeLiftRequested,
-    CordonRequested,
-    DrainRequested,
-    Fulfilled,
-    JoinRequested,
-    LabelsRequested,
-    Rejected,
-    RejectionRequested,
-    RemovalRequested,
-    ReplicaCapRequested,
-    ResumeRequested,
-    TokenRequested,
-    TokenRevocationRequested,
-    UncordonRequested,
-    VramBudgetRequested,
-)
+from weft_contracts.facts.node import CutOff, Expired, Joined, Rejoined, Removed, Resumed
+from weft_contracts.facts.request import JoinRequested
 from weft_contracts.facts.token import TokenFact
 from weft_contracts.ids import NodeId, ReplicaId, RequestId, TokenId
 from weft_contracts.subjects import Aggregate
-from weft_placement.fleet import Fleet
+from weft_fleet import Fleet, Registrations
+from weft_requests import PendingRequests
 
-from weft_registry.domain.drains import Drains
+from weft_registry.domain.drain_state import DrainState
 from weft_registry.domain.tokens import Tokens
-
-Asked = (
-    JoinRequested
-    | ApprovalRequested
-    | RejectionRequested
-    | CordonRequested
-    | UncordonRequested
-    | DrainRequested
-    | ResumeRequested
-    | LabelsRequested
-    | ReplicaCapRequested
-    | VramBudgetRequested
-    | RemovalRequested
-    | BrakeLiftRequested
-    | TokenRequested
-    | TokenRevocationRequested
-)
-"""Requests that the registry answers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """A request without an outcome. `sequence` is its aggregate's last commit."""
-
-    fact: Asked
-    aggregate: Aggregate
-    actor: str
-    cause: Cause
-    """Of what follows from it."""
-    at: float
-    """When the log took it, in seconds since the epoch."""
-    sequence: int
-
-    @property
-    def guard(self) -> Guard:
-        """Holds as long as nobody has answered."""
-        return Guard(self.aggregate, self.sequence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,27 +26,43 @@ class NameClaim:
     sequence: int
 
 
+@dataclass(frozen=True, slots=True)
+class ExpiredNode:
+    """A node that nobody approved in time, as its aggregate stands: its key may join anew."""
+
+    sequence: int
+    signed_at: float
+
+
 @dataclass(slots=True)
 class RegistryState:
     """Folded in place, one step a commit."""
 
     fleet: Fleet = field(default_factory=Fleet)
+    registrations: Registrations = field(default_factory=Registrations)
     tokens: Tokens = field(default_factory=Tokens)
     names: dict[Aggregate, NameClaim] = field(default_factory=dict[Aggregate, NameClaim])
-    pending: dict[RequestId, Pending] = field(default_factory=dict[RequestId, Pending])
+    requests: PendingRequests = field(default_factory=lambda: PendingRequests("registry"))
+    turns: dict[RequestId, tuple[int, int]] = field(default_factory=dict[RequestId, tuple[int, int]])
+    """Of each pending registration that is limited: which of its minute it was, by its token and in all."""
     removals: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
     """When each removed node was removed, in seconds since the epoch."""
+    expired: dict[NodeId, ExpiredNode] = field(default_factory=dict[NodeId, ExpiredNode])
+    """Nodes that waited for approval too long."""
+    cut_offs: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
+    """When each node that is cut off was, in seconds since the epoch."""
     certificate_keys: dict[NodeId, str] = field(default_factory=dict[NodeId, str])
     """The public key of each node's certificates; nodes without one are not in it."""
-    given_up: set[NodeId] = field(default_factory=set[NodeId])
-    """Nodes that were silent when an operator lifted the brake, until they are healthy again."""
-    drains: Drains = field(default_factory=Drains)
+    written_off: set[NodeId] = field(default_factory=set[NodeId])
+    """Nodes that were silent when an operator lifted the brake: taken for gone until they are healthy again."""
+    drains: DrainState = field(default_factory=DrainState)
     founded: bool = False
     mesh_sequence: int = 0
 
     def apply(self, recorded: Recorded) -> None:
         """Fold one commit of the log; commits come in order."""
         self.fleet.apply(recorded)
+        self.registrations.apply(recorded)
         match recorded.aggregate.kind:
             case "node":
                 self._apply_node(NodeId(recorded.aggregate.key), recorded)
@@ -124,13 +87,22 @@ class RegistryState:
         for fact in recorded.facts:
             if isinstance(fact, Removed):
                 self.removals[id] = recorded.at
+                self.cut_offs.pop(id, None)
                 self.certificate_keys.pop(id, None)
+            elif isinstance(fact, Expired):
+                self.expired[id] = ExpiredNode(recorded.sequence, fact.signed_at)
+                self.certificate_keys.pop(id, None)
+            elif isinstance(fact, CutOff):
+                self.cut_offs[id] = recorded.at
+            elif isinstance(fact, Resumed):
+                self.cut_offs.pop(id, None)
             elif isinstance(fact, Joined | Rejoined):
+                self.expired.pop(id, None)
                 self._apply_key(id, fact.certificate_key)
         self.drains.of_node(id, recorded)
         node = self.fleet.nodes.get(id)
         if node is None or node.removed or node.presence == "healthy":
-            self.given_up.discard(id)
+            self.written_off.discard(id)
 
     def _apply_key(self, id: NodeId, key: str) -> None:
         if key:
@@ -145,20 +117,17 @@ class RegistryState:
                 self.founded = True
             elif isinstance(fact, BrakeLifted) and fact.by:
                 nodes = self.fleet.nodes.values()
-                self.given_up.clear()
-                self.given_up.update(node.id for node in nodes if not node.removed and node.presence == "unhealthy")
+                self.written_off.clear()
+                self.written_off.update(node.id for node in nodes if not node.removed and node.presence == "unhealthy")
 
     def _apply_request(self, recorded: Recorded) -> None:
+        self.requests.apply(recorded)
         id = RequestId(recorded.aggregate.key)
         for fact in recorded.facts:
-            if isinstance(fact, Asked):
-                self.pending[id] = Pending(
-                    fact, recorded.aggregate, recorded.actor, recorded.cause, recorded.at, recorded.sequence
-                )
-            elif isinstance(fact, Fulfilled | Rejected):
-                self.pending.pop(id, None)
-        if id in self.pending:  # a commit without a readable fact moves it all the same
-            self.pending[id] = replace(self.pending[id], sequence=recorded.sequence)
+            if isinstance(fact, JoinRequested) and self.registrations.counts(fact.public_key):
+                self.turns[id] = self.registrations.pace.turn(fact.token)
+        if id not in self.requests.waiting:
+            self.turns.pop(id, None)
 
     def _apply_name(self, recorded: Recorded) -> None:
         claim = self.names.get(recorded.aggregate, NameClaim(None, 0))

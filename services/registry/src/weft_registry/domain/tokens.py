@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from weft_contracts.facts.token import Created, Revoked, TokenFact
+from weft_contracts.facts.token import Bound, Created, Revoked, TokenFact
 from weft_contracts.ids import TokenId
 
 
@@ -16,17 +16,27 @@ class Token:
     expires_at: float | None
     revoked: bool
     sequence: int
+    most_waiting: int | None = None
+    """As in `token.created`."""
+    keys: tuple[str, ...] | None = None
+    """The only keys that it serves; None: all."""
 
     def live(self, now: float) -> bool:
         """Whether a node may still ask to join with it."""
         return not self.revoked and (self.expires_at is None or now < self.expires_at)
 
+    def serves(self, public_key: str) -> bool:
+        """Whether the node with this key may show it."""
+        return self.keys is None or public_key in self.keys
+
 
 def evolve(token: Token | None, fact: TokenFact, sequence: int) -> Token | None:
     """A token after one of its facts."""
     match fact:
-        case Created(hash=hash, approves=approves, expires_at=expires_at):
-            return Token(hash, approves, expires_at, revoked=False, sequence=sequence)
+        case Created(hash=hash, approves=approves, expires_at=expires_at, most_waiting=most):
+            return Token(hash, approves, expires_at, revoked=False, sequence=sequence, most_waiting=most)
+        case Bound(keys=keys):
+            return replace(token, keys=keys, sequence=sequence) if token else None
         case Revoked():
             return replace(token, revoked=True, sequence=sequence) if token else None
         case _:

@@ -7,7 +7,7 @@ from weft_contracts.commit import MAX_COMMIT_BYTES, Cause, Commit, Decision, Gua
 from weft_contracts.facts.fact import Fact
 from weft_contracts.ids import NodeId
 from weft_contracts.subjects import Aggregate, node
-from weft_placement.fleet import Fleet
+from weft_fleet import Fleet
 
 _BRACKETS = 2
 

@@ -8,11 +8,11 @@ from weft_contracts.facts.node import Assigned
 from weft_contracts.facts.replica import Placed, Unplaceable
 from weft_contracts.ids import NodeId
 from weft_contracts.subjects import Aggregate, model, replica
-from weft_placement import Board, Circumstances, NoPlace, Outlook, Placement, choose
-from weft_placement.board import NoRoom
+from weft_fleet import ReplicaView
+from weft_placement import CandidateRanking, Circumstances, NoPlace, Placement, PlannedFleet, choose
+from weft_placement.candidate_ranking import NoCandidate
 from weft_placement.decide import few, no_place
 from weft_placement.filters.avoid import avoided
-from weft_placement.fleet import ReplicaView
 
 from weft_scheduler.domain.batch import Batch, guarded, size_of
 from weft_scheduler.domain.rules import Rules
@@ -31,7 +31,7 @@ class Round:
     given: Circumstances
     suspects: Mapping[Aggregate, str]
     batch: Batch
-    outlook: Outlook
+    planned_fleet: PlannedFleet
     unplaceable: list[Commit] = field(default_factory=list[Commit])
     set_aside: Mapping[str, str] = field(default_factory=dict[str, str])
     deferred: int = 0
@@ -58,47 +58,48 @@ class Round:
         return [decision for decision in (placed, told) if decision is not None]
 
     def _held_back(self, revision: Revision) -> bool:
-        """An unservable revision is not tried again until an admin says so."""
+        """A revision that was given up is not tried again until an admin says so."""
         id, number = revision
-        view = self.state.fleet.models[id]
-        return model(id) in self.suspects or (view.unservable is not None and view.revision == number)
+        return model(id) in self.suspects or number in self.state.fleet.models[id].given_up
 
     def _look(self, revision: Revision, group: Group) -> None:
         sample = next(iter(group.replicas))
-        board = self.state.board(revision, sample, self.outlook)
-        changes = board.changes if isinstance(board, Board) else 0
+        ranking = self.state.ranking(revision, sample, self.planned_fleet)
+        changes = ranking.changes if isinstance(ranking, CandidateRanking) else 0
         if not group.due and changes == group.changes and self.given.now < group.look_at:
             return
         group.look_at = self.given.now + self.rules.look_again_s
-        rooms: dict[tuple[str, ...], NoRoom] = {}
+        without: dict[tuple[str, ...], NoCandidate] = {}
         settled, deferred = True, self.deferred
         for id in tuple(group.replicas):
             if self.full or self.deferred > deferred:
                 settled = False
                 break
             if replica(id) not in self.suspects:
-                settled = self._settle(self.state.fleet.replicas[id], board, rooms) and settled
+                settled = self._settle(self.state.fleet.replicas[id], ranking, without) and settled
         # What was decided is due until it is in the log: an append may lose.
         group.due = not settled
-        group.changes = board.changes if isinstance(board, Board) else 0
+        group.changes = ranking.changes if isinstance(ranking, CandidateRanking) else 0
 
-    def _settle(self, view: ReplicaView, board: Board | str, rooms: dict[tuple[str, ...], NoRoom]) -> bool:
+    def _settle(
+        self, view: ReplicaView, ranking: CandidateRanking | str, without: dict[tuple[str, ...], NoCandidate]
+    ) -> bool:
         """Place one replica or tell it why not. True if nothing had to be said."""
-        if isinstance(board, str):
-            return self._tell(view, NoRoom(board, {}))
-        room = rooms.get(view.avoid)
-        if room is not None:
-            return self._tell(view, room)
-        board.sync(self.outlook)
+        if isinstance(ranking, str):
+            return self._tell(view, NoCandidate(ranking, {}))
+        known = without.get(view.avoid)
+        if known is not None:
+            return self._tell(view, known)
+        ranking.sync(self.planned_fleet)
         avoid = {**self.set_aside, **avoided(view.avoid)}
-        if next(board.offers(avoid), None) is None:
-            rooms[view.avoid] = board.no_room(avoid)
-            return self._tell(view, rooms[view.avoid])
-        match choose(self.state.fleet, view, board, self.given, self.set_aside):
+        if next(ranking.candidates(avoid), None) is None:
+            without[view.avoid] = ranking.no_candidate(avoid)
+            return self._tell(view, without[view.avoid])
+        match choose(self.state.fleet, view, ranking, self.given, self.set_aside):
             case Placement() as placement:
                 return self._place(view, placement)
             case NoPlace(reason=reason, receipt=receipt):
-                return self._tell(view, NoRoom(reason, receipt.refusals))
+                return self._tell(view, NoCandidate(reason, receipt.refusals))
 
     def _place(self, view: ReplicaView, placement: Placement) -> bool:
         cause = view.cause
@@ -106,7 +107,7 @@ class Round:
         largest = max(size_of(fact) for fact in assigned.values())
         if largest > MAX_COMMIT_BYTES - 2:
             problem = f"its assignment takes {largest} bytes, {MAX_COMMIT_BYTES} are allowed: shorten the spec"
-            return self._tell(view, NoRoom(problem, {}))
+            return self._tell(view, NoCandidate(problem, {}))
         if not self.batch.takes(cause, assigned):
             self.deferred += 1
             return False
@@ -118,7 +119,7 @@ class Round:
             receipt=placement.receipt,
         )
         self.batch.add(cause, assigned, guarded(replica(view.id), view.sequence, (placed,), cause))
-        self.outlook.plan(view, placement.members, cause)
+        self.planned_fleet.plan(view, placement.members, cause)
         return False
 
     def _assigned(self, view: ReplicaView, placement: Placement) -> dict[NodeId, Assigned]:
@@ -135,14 +136,14 @@ class Round:
         )
         return {member.node: fact for member in placement.members}
 
-    def _tell(self, view: ReplicaView, room: NoRoom) -> bool:
+    def _tell(self, view: ReplicaView, why: NoCandidate) -> bool:
         """Record why there is no place, unless the log says so already or said something lately."""
         last = view.unplaceable
         if last is not None:
-            same = last.reason == room.reason and last.receipt.refusals == few(room.refusals)
+            same = last.reason == why.reason and last.receipt.refusals == few(why.refusals)
             if same or self.given.now < last.receipt.decided_at + self.rules.look_again_s:
                 return True
-        told = no_place(self.state.fleet, view, self.given, room)
+        told = no_place(self.state.fleet, view, self.given, why)
         fact = Unplaceable(model=view.model, revision=view.revision, reason=told.reason, receipt=told.receipt)
         self.unplaceable.append(guarded(replica(view.id), view.sequence, (fact,), view.cause))
         return False
@@ -160,6 +161,6 @@ def place(
     Nodes that are `taken` are written by another decision of this round and wait for the next.
     """
     fleet = state.fleet
-    this = Round(state, rules, given, suspects, Batch(fleet, taken), Outlook(fleet))
+    this = Round(state, rules, given, suspects, Batch(fleet, taken), PlannedFleet(fleet))
     this.run()
     return this.placed_and_told()

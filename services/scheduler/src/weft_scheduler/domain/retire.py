@@ -6,7 +6,7 @@ from itertools import islice
 from weft_contracts.facts.node import Unassigned
 from weft_contracts.ids import NodeId
 from weft_contracts.subjects import Aggregate, node
-from weft_placement.fleet import Fleet, ReplicaView
+from weft_fleet import Fleet, ReplicaView
 
 from weft_scheduler.domain.batch import Batch
 from weft_scheduler.domain.rules import Rules

@@ -1,4 +1,4 @@
-"""Replicas that wait for a place, by revision: one look at a revision's board answers for all of them."""
+"""Replicas that wait for a place, by revision: one look at a revision's ranking answers for all of them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from weft_contracts.commit import Recorded
 from weft_contracts.facts.model import Scaled
 from weft_contracts.ids import ModelId, ReplicaId
-from weft_placement.fleet import Fleet
+from weft_fleet import Fleet
 
 Revision = tuple[ModelId, int]
 
@@ -19,7 +19,7 @@ class Group:
     due: bool = True
     """Someone must look, whether or not a node changed."""
     changes: int = -1
-    """The board's count of changes at the last look."""
+    """The ranking's count of changes at the last look."""
     look_at: float = 0.0
     """When to look again at the latest, in seconds since the epoch."""
 

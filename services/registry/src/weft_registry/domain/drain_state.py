@@ -10,7 +10,7 @@ from weft_contracts.ids import NodeId, ReplicaId
 
 
 @dataclass(slots=True)
-class Drains:
+class DrainState:
     """By node, from `draining` on."""
 
     causes: dict[NodeId, Cause] = field(default_factory=dict[NodeId, Cause])

@@ -13,8 +13,8 @@ from weft_contracts.commit import Recorded
 from weft_contracts.facts.artifact import Refused, Verified
 from weft_contracts.facts.fact import Fact
 from weft_eventlog import EventLog, Projection, blobs
-from weft_metadata_cache.domain.wanted import Limits, State
-from weft_metadata_cache.inbound.collecting import Collector
+from weft_metadata_cache.domain.due_fetches import Limits, State
+from weft_metadata_cache.inbound.collector import Collector
 from weft_metadata_cache.outbound.fetch import Fetcher
 from weft_metadata_cache.outbound.store import Store
 from weft_runtime.health import Health

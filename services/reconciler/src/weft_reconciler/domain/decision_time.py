@@ -1,4 +1,4 @@
-"""When a decision is made, and what bounds its waits."""
+"""The time at which a decision is made, and what bounds its waits."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ _GAP = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Timeouts:
     """How long is waited for what, in seconds."""
 
     deploy_wait: float = 10.0
@@ -20,13 +20,13 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class DecisionTime:
     """The time of one decision, in seconds since the epoch."""
 
     now: float
     since: float
     """From when on this decider has looked without a gap."""
-    limits: Limits = Limits()
+    timeouts: Timeouts = Timeouts()
 
     def waited(self, at: float) -> float:
         """Seconds since `at`, counting only those in which this decider looked."""
@@ -34,16 +34,16 @@ class Moment:
 
 
 @dataclass(slots=True)
-class Attention:
+class DecisionClock:
     """Since when decisions are made without a gap. A decider looks about once a second."""
 
-    limits: Limits = Limits()
+    timeouts: Timeouts = Timeouts()
     since: float = 0.0
     _last: float | None = None
 
-    def look(self, now: float) -> Moment:
+    def tick(self, now: float) -> DecisionTime:
         """Note a look at `now` (seconds since the epoch)."""
         if self._last is None or not 0 <= now - self._last <= _GAP:
             self.since = now
         self._last = now
-        return Moment(now, self.since, self.limits)
+        return DecisionTime(now, self.since, self.timeouts)

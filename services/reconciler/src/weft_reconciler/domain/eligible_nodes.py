@@ -1,29 +1,29 @@
-"""Which nodes could run a model, whatever else runs there now and however they are just then."""
+"""Which nodes could run a revision of a model, whatever else runs there now and however they are just then."""
 
 from collections.abc import Iterator
 
-from weft_contracts.ids import NodeId
+from weft_contracts.ids import ModelId, NodeId
+from weft_fleet import Fleet, NodeView, Revision
 from weft_placement.claim import ClaimUnknown
 from weft_placement.demand import Demand, demand_of
 from weft_placement.filters.approved import approved
 from weft_placement.filters.backend import backend
 from weft_placement.filters.files import files
 from weft_placement.filters.labels import labels
-from weft_placement.fleet import Fleet, ModelView, NodeView
 
 _LASTING = (labels, approved, backend, files)
 """The filters that no other replica and no drain changes."""
 
 
-def eligible(fleet: Fleet, model: ModelView) -> set[NodeId]:
+def eligible_ids(fleet: Fleet, model: ModelId, revision: Revision) -> set[NodeId]:
     """Nodes of the mesh that bear the wanted labels, have the engine and hold the files."""
-    return {node.id for node in able(fleet, model)}
+    return {node.id for node in eligible_nodes(fleet, model, revision)}
 
 
-def able(fleet: Fleet, model: ModelView) -> Iterator[NodeView]:
+def eligible_nodes(fleet: Fleet, model: ModelId, revision: Revision) -> Iterator[NodeView]:
     """The same one by one: who looks for any of them asks no more nodes than it must."""
     try:
-        demand = demand_of(model.id, model.revision, model.spec, slots=1)
+        demand = demand_of(model, revision.number, revision.spec, slots=1, engines=fleet.engines)
     except ClaimUnknown:
         return
     for id, node in fleet.nodes.items():
@@ -32,5 +32,5 @@ def able(fleet: Fleet, model: ModelView) -> Iterator[NodeView]:
 
 
 def _passes(fleet: Fleet, id: NodeId, demand: Demand) -> bool:
-    node, held = fleet.nodes[id], fleet.held(id)
+    node, held = fleet.nodes[id], fleet.assigned(id)
     return all(passes(node, held, demand) is None for passes in _LASTING)

@@ -10,7 +10,7 @@ from weft_contracts.facts.model import Deleted
 from weft_contracts.facts.node import Healthy, WentOffline
 from weft_contracts.facts.values import MetadataFile
 from weft_contracts.ids import NodeId, artifact_id
-from weft_metadata_cache.domain.wanted import Limits, State, Want, wanted
+from weft_metadata_cache.domain.due_fetches import Fetch, Limits, State, due_fetches
 from weft_testing import HandLog
 
 from .offers import CAUSE, MODEL, file, mesh, model, node, placed, ready
@@ -28,11 +28,11 @@ class Story:
         for commit in commits:
             self.log.given(commit.aggregate, *commit.facts, cause=commit.cause)
 
-    def wants(self) -> list[Want]:
-        return wanted(self.state, self.log.now, LIMITS)
+    def due(self) -> list[Fetch]:
+        return due_fetches(self.state, self.log.now, LIMITS)
 
     def names(self) -> list[tuple[str, str]]:
-        return [(want.file.name, want.node) for want in self.wants()]
+        return [(fetch.file.name, fetch.node) for fetch in self.due()]
 
     def say(self, fact: Verified | Refused) -> None:
         artifact = subjects.artifact(artifact_id(fact.model, fact.revision, fact.file.name))
@@ -53,7 +53,7 @@ def story() -> Story:
 def test_a_ready_replicas_files_are_fetched_from_its_nodes_registered_address(story: Story) -> None:
     story.happen(*mesh([1234], TOKENIZER, CONFIG))
 
-    first, second = sorted(story.wants(), key=lambda want: want.file.name)
+    first, second = sorted(story.due(), key=lambda fetch: fetch.file.name)
 
     assert (CONFIG, TOKENIZER) == (first.file, second.file)
     assert ("127.0.0.1", 1234, "m-1-1") == (first.host, first.port, first.replica)
@@ -67,23 +67,23 @@ def test_a_file_that_several_replicas_have_is_fetched_once(story: Story) -> None
 
     story.verify(TOKENIZER)
 
-    assert [] == story.wants()
+    assert [] == story.due()
 
 
 def test_nothing_is_fetched_from_a_replica_that_is_not_ready_or_not_wanted(story: Story) -> None:
     story.happen(model(1), node(1, 1), *placed(1))
-    assert [] == story.wants()
+    assert [] == story.due()
     story.happen(ready(1, TOKENIZER))
 
     story.log.given(subjects.model(MODEL), Deleted())
 
-    assert [] == story.wants()
+    assert [] == story.due()
 
 
 def test_an_offline_node_is_not_asked_until_it_returns(story: Story) -> None:
     story.happen(*mesh([1], TOKENIZER))
     story.log.given(subjects.node(NodeId("n-1")), WentOffline(silent_for=7))
-    assert [] == story.wants()
+    assert [] == story.due()
 
     story.log.given(subjects.node(NodeId("n-1")), Healthy())
     story.happen(ready(1, TOKENIZER))
@@ -108,7 +108,7 @@ def test_each_further_refusal_doubles_the_pause_and_there_is_an_end(story: Story
     pauses: list[int] = []
     for _ in range(LIMITS.tries):
         waited = 0
-        while not story.wants():
+        while not story.due():
             story.log.now += 10
             waited += 10
         pauses.append(waited)
@@ -116,14 +116,14 @@ def test_each_further_refusal_doubles_the_pause_and_there_is_an_end(story: Story
     story.log.now += 100_000
 
     assert [0, 30, 60] == pauses
-    assert [] == story.wants()
+    assert [] == story.due()
 
 
 def test_a_run_that_becomes_ready_again_is_asked_again(story: Story) -> None:
     story.happen(*mesh([1], TOKENIZER))
     for _ in range(LIMITS.tries):
         story.refuse(TOKENIZER, 1)
-    assert [] == story.wants()
+    assert [] == story.due()
 
     story.happen(ready(1, TOKENIZER))
 
@@ -147,23 +147,23 @@ def test_a_registration_that_can_not_be_right_is_refused_once_and_never_fetched(
     story: Story, registered: MetadataFile, words: str
 ) -> None:
     story.happen(*mesh([1], registered))
-    (want,) = story.wants()
-    assert want.fault is not None
-    assert words in want.fault
+    (fetch,) = story.due()
+    assert fetch.fault is not None
+    assert words in fetch.fault
 
     story.refuse(registered, 1)
     story.log.now += 100_000
 
-    assert [] == story.wants()
+    assert [] == story.due()
 
 
 @pytest.mark.parametrize("port", [0, -1, 65536])
 def test_a_node_without_a_file_server_is_not_asked(story: Story, port: int) -> None:
     story.happen(*mesh([port], TOKENIZER))
 
-    (want,) = story.wants()
+    (fetch,) = story.due()
 
-    assert f"node 1 has no file server: its registered port is {port}" == want.fault
+    assert f"node 1 has no file server: its registered port is {port}" == fetch.fault
 
 
 def test_a_registration_too_long_for_an_event_is_passed_over(story: Story) -> None:
@@ -178,12 +178,12 @@ def test_nodes_that_hold_different_files_under_one_name_are_told_so(story: Story
     other = file(b"others")
     story.happen(node(2, 2), *mesh([1, 2], TOKENIZER)[0:1], *placed(2), ready(2, other))
 
-    (want,) = story.wants()
+    (fetch,) = story.due()
 
-    assert "verified with another content" in str(want.fault)
+    assert "verified with another content" in str(fetch.fault)
     story.refuse(other, 2)
-    assert [] == story.wants()
-    assert TOKENIZER == story.state.artifacts[want.id].verified
+    assert [] == story.due()
+    assert TOKENIZER == story.state.artifacts[fetch.id].verified
 
 
 FILES = (TOKENIZER, CONFIG, file(b"others"))
@@ -204,11 +204,11 @@ def test_what_is_wanted_never_depends_on_what_was_looked_at_before(events: list[
                 story.refuse(offered, 1 + which % 2)
             case _:
                 story.log.now += 10 * which
-        story.wants()
+        story.due()
 
     again = State()
     for commit in story.log.commits:
         again.apply(commit)
 
     assert story.state == again
-    assert story.wants() == wanted(again, story.log.now, LIMITS)
+    assert story.due() == due_fetches(again, story.log.now, LIMITS)

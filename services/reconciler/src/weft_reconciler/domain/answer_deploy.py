@@ -14,12 +14,11 @@ from weft_contracts.facts.name import Claimed
 from weft_contracts.facts.request import DeployRequested, TrialRequested
 from weft_contracts.facts.values import ModelSpec, PathSource
 from weft_contracts.ids import ModelId, NodeId, model_id
-from weft_placement.fleet import NodeView
+from weft_fleet import NodeView
+from weft_requests import QUOTED, PendingRequest, shortened
 
-from weft_reconciler.domain.inspections import Ask, Question, question_of
-from weft_reconciler.domain.moment import Moment
-from weft_reconciler.domain.pending import Pending
-from weft_reconciler.domain.sentence import QUOTED, short
+from weft_reconciler.domain.decision_time import DecisionTime
+from weft_reconciler.domain.inspections import Inspection, InspectionKey, inspection_key
 from weft_reconciler.domain.spec_faults import (
     fault_of_builtin,
     fault_of_claim,
@@ -27,6 +26,7 @@ from weft_reconciler.domain.spec_faults import (
     fault_of_engine,
     fault_of_name,
     fault_of_spec,
+    fault_of_task,
 )
 from weft_reconciler.domain.state import State
 
@@ -35,47 +35,48 @@ from weft_reconciler.domain.state import State
 class Deploy:
     """One deploy request, or trial, under decision."""
 
-    pending: Pending
-    wish: DeployRequested | TrialRequested
-    patience: float
+    pending: PendingRequest
+    asked: DeployRequested | TrialRequested
+    wait_s: float
     """Seconds that it waits in all."""
-    patient: bool
+    may_wait: bool
     """Whether it may wait longer."""
 
 
 def answer_deploy(
-    state: State, pending: Pending, wish: DeployRequested | TrialRequested, moment: Moment
+    state: State, pending: PendingRequest, asked: DeployRequested | TrialRequested, time: DecisionTime
 ) -> Decision | None:
     """Accept, reject, or None while nodes still look. Waits are bounded.
 
     A trial is fulfilled where a deploy would be accepted, once every node has answered: whoever asked for it
     then finds in the log what it takes to compute where the replicas would go.
     """
-    fault = fault_of_name(wish.name) or fault_of_spec(wish.spec)
+    engines = state.fleet.engines
+    fault = fault_of_name(asked.name) or fault_of_spec(asked.spec, engines)
     if fault is not None:
         return pending.rejected(400, fault)
-    patience = moment.limits.deploy_wait
-    deploy = Deploy(pending, wish, patience, patient=moment.waited(pending.at) < patience)
+    wait_s = time.timeouts.deploy_wait
+    deploy = Deploy(pending, asked, wait_s, may_wait=time.waited(pending.at) < wait_s)
     nodes = inspected(state)
     if not nodes:
-        return None if deploy.patient else pending.rejected(503, _nobody(state))
-    fault = fault_of_engine(wish.spec, [node for node in state.fleet.nodes.values() if not node.removed])
+        return None if deploy.may_wait else pending.rejected(503, _nobody(state))
+    fault = fault_of_engine(asked.spec, [node for node in state.fleet.nodes.values() if not node.removed], engines)
     if fault is not None:
         reported = all(node.hardware is not None for node in nodes.values())
-        return pending.rejected(422, fault) if reported or not deploy.patient else None
-    question = question_of(wish.spec)
-    if question is None:
-        return _accept(state, deploy, wish.spec)
+        return pending.rejected(422, fault) if reported or not deploy.may_wait else None
+    key = inspection_key(asked.spec)
+    if key is None:
+        return _accept(state, deploy, asked.spec)
     known = [name for node in nodes.values() for name in node.builtins]
-    fault = fault_of_builtin(wish.spec, known)
+    fault = fault_of_builtin(asked.spec, known)
     if fault is not None:
         reported = all(node.hardware is not None for node in nodes.values())
-        return pending.rejected(422, fault) if reported or not deploy.patient else None
-    return _weigh(state, deploy, question, nodes)
+        return pending.rejected(422, fault) if reported or not deploy.may_wait else None
+    return _by_inspections(state, deploy, key, nodes)
 
 
 def inspected(state: State) -> Mapping[NodeId, NodeView]:
-    """The nodes that are asked about files: in the mesh, approved and heard."""
+    """The nodes that are asked about files: in the mesh, approved and healthy."""
     return {
         id: node
         for id, node in state.fleet.nodes.items()
@@ -83,39 +84,42 @@ def inspected(state: State) -> Mapping[NodeId, NodeView]:
     }
 
 
-def asked_since(pending: Pending, spec: ModelSpec) -> int:
+def asked_since(pending: PendingRequest, spec: ModelSpec) -> int:
     """How new an answer must be: a path's file may have changed since the last time, a built-in one not."""
     return pending.sequence if isinstance(spec.source, PathSource) else 0
 
 
-def _weigh(state: State, deploy: Deploy, question: Question, nodes: Mapping[NodeId, NodeView]) -> Decision | None:
+def _by_inspections(
+    state: State, deploy: Deploy, key: InspectionKey, nodes: Mapping[NodeId, NodeView]
+) -> Decision | None:
     """Accept with what the first node found, or say what each node lacks once all have answered."""
-    since = asked_since(deploy.pending, deploy.wish.spec)
-    asks = {id: state.inspections.last(question, id, since) for id in nodes}
-    found = [ask for ask in asks.values() if ask is not None and isinstance(ask.answer, FileFound)]
-    awaited = deploy.patient and any(ask is None or ask.answer is None for ask in asks.values())
-    if found and not (awaited and isinstance(deploy.wish, TrialRequested)):
-        first = min(found, key=lambda ask: (ask.sequence, ask.id))
+    since = asked_since(deploy.pending, deploy.asked.spec)
+    inspections = {id: state.inspections.last(key, id, since) for id in nodes}
+    found = [each for each in inspections.values() if each is not None and isinstance(each.answer, FileFound)]
+    awaited = deploy.may_wait and any(each is None or each.answer is None for each in inspections.values())
+    if found and not (awaited and isinstance(deploy.asked, TrialRequested)):
+        first = min(found, key=lambda each: (each.sequence, each.id))
         assert isinstance(first.answer, FileFound)
         weights = first.answer.weights
-        spec = deploy.wish.spec.model_copy(update={"weights": weights})
+        spec = deploy.asked.spec.model_copy(update={"weights": weights})
         return _accept(state, deploy, spec)
     if awaited:
         return None
-    reasons = "; ".join(f"{nodes[id].name}: {_reason(ask, deploy.patience)}" for id, ask in list(asks.items())[:_NAMED])
-    more = f"; and {len(asks) - _NAMED} more nodes" if len(asks) > _NAMED else ""
-    return deploy.pending.rejected(422, f"no node can load {question.source} ({reasons}{more})")
+    named = list(inspections.items())[:_NAMED]
+    reasons = "; ".join(f"{nodes[id].name}: {_reason(inspection, deploy.wait_s)}" for id, inspection in named)
+    more = f"; and {len(inspections) - _NAMED} more nodes" if len(inspections) > _NAMED else ""
+    return deploy.pending.rejected(422, f"no node can load {key.source} ({reasons}{more})")
 
 
 _NAMED = 8
 """Nodes that a rejection names."""
 
 
-def _reason(ask: Ask | None, patience: float) -> str:
-    if ask is None or ask.answer is None:
-        return f"no answer within {patience:.0f} s"
-    assert not isinstance(ask.answer, FileFound)
-    return short(ask.answer.reason.rstrip("."), QUOTED)
+def _reason(inspection: Inspection | None, wait_s: float) -> str:
+    if inspection is None or inspection.answer is None:
+        return f"no answer within {wait_s:.0f} s"
+    assert not isinstance(inspection.answer, FileFound)
+    return shortened(inspection.answer.reason.rstrip("."), QUOTED)
 
 
 def _nobody(state: State) -> str:
@@ -130,16 +134,17 @@ def _accept(state: State, deploy: Deploy, spec: ModelSpec) -> Decision:
 
     What its weights now show to be impossible is rejected.
     """
-    pending, name = deploy.pending, deploy.wish.name
-    fault = fault_of_context(spec) or fault_of_claim(spec)
+    pending, name = deploy.pending, deploy.asked.name
+    engines = state.fleet.engines
+    fault = fault_of_context(spec) or fault_of_task(spec, engines) or fault_of_claim(spec, engines)
     if fault is not None:
         return pending.rejected(422, fault)
     digest = revision_digest(spec)
     model = state.fleet.model_named(name)
-    if isinstance(deploy.wish, TrialRequested):
-        same = model is not None and model.spec == spec and model.unservable is None
+    if isinstance(deploy.asked, TrialRequested):
+        same = model is not None and model.spec == spec and model.revision not in model.given_up
         revision = 1 if model is None else model.revision + (not same)
-        return Decision((pending.fulfilled(revision=str(revision)),), f"{name} is tried out")
+        return pending.fulfilled(f"{name} is tried out", revision=str(revision))
     if model is None:
         id = model_id(f"model of {pending.id}".encode())
         claim = subjects.name("model", name)
@@ -151,19 +156,14 @@ def _accept(state: State, deploy: Deploy, spec: ModelSpec) -> Decision:
                 Guard(claim, state.names.get(claim, 0)),
                 pending.cause,
             ),
-            pending.fulfilled(model=id, revision="1"),
         )
-        return Decision(commits, f"{name} is a new model")
-    if model.spec == spec and model.unservable is None:
-        closing = pending.fulfilled(model=model.id, revision=str(model.revision))
-        return Decision((closing,), f"{name} is so already")
+        return pending.fulfilled(f"{name} is a new model", *commits, model=id, revision="1")
+    if model.spec == spec and model.revision not in model.given_up:
+        return pending.fulfilled(f"{name} is so already", model=model.id, revision=str(model.revision))
     revision = model.revision + 1
     accepted = SpecAccepted(name=name, revision=revision, digest=digest, spec=spec)
-    commits = (
-        _revision(deploy, model.id, model.sequence, accepted),
-        pending.fulfilled(model=model.id, revision=str(revision)),
-    )
-    return Decision(commits, f"revision {revision} of {name}")
+    commit = _revision(deploy, model.id, model.sequence, accepted)
+    return pending.fulfilled(f"revision {revision} of {name}", commit, model=model.id, revision=str(revision))
 
 
 def _revision(deploy: Deploy, id: ModelId, sequence: int, fact: Fact) -> Commit:

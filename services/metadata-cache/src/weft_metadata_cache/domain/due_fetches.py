@@ -7,10 +7,9 @@ from weft_contracts.commit import Cause, Recorded
 from weft_contracts.facts.artifact import Refused, Verified
 from weft_contracts.facts.values import MetadataFile
 from weft_contracts.ids import ArtifactId, ModelId, NodeId, ReplicaId, artifact_id
-from weft_placement.fleet import Fleet, NodeView, ReplicaView
+from weft_fleet import Fleet, NodeView, ReplicaView
 
-from weft_metadata_cache.domain.artifacts import Artifact, Artifacts
-from weft_metadata_cache.domain.registered import fault_of
+from weft_metadata_cache.domain.artifacts import Artifact, Artifacts, fault_of
 
 _SAYABLE = 4096
 """Characters of a registration; a longer one is passed over, for no event could name it."""
@@ -29,7 +28,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Want:
+class Fetch:
     """One file to fetch from one node's file server, or, if it has a fault, to refuse unseen."""
 
     id: ArtifactId
@@ -54,12 +53,12 @@ class State:
 
     fleet: Fleet = field(default_factory=Fleet)
     artifacts: Artifacts = field(default_factory=Artifacts)
-    offering: dict[ReplicaId, None] = field(default_factory=dict[ReplicaId, None], compare=False)
+    dirty: dict[ReplicaId, None] = field(default_factory=dict[ReplicaId, None], compare=False)
     """Replicas to look at: ready ones whose files are not all verified, as far as is known."""
 
-    def taken_up(self) -> None:
+    def on_restored(self) -> None:
         """The memory was filled from a snapshot: every replica is looked at once."""
-        self.offering.update(dict.fromkeys(self.fleet.replicas))
+        self.dirty.update(dict.fromkeys(self.fleet.replicas))
 
     def apply(self, recorded: Recorded) -> None:
         """Fold one commit."""
@@ -68,44 +67,44 @@ class State:
             self.artifacts.apply(recorded)
             for fact in recorded.facts:
                 model = self.fleet.models.get(fact.model) if isinstance(fact, Verified | Refused) else None
-                self.offering.update(dict.fromkeys(model.replicas if model is not None else ()))
+                self.dirty.update(dict.fromkeys(model.replicas if model is not None else ()))
         elif recorded.aggregate.kind == "run":
-            self.offering[ReplicaId(recorded.aggregate.key.partition(".")[2])] = None
+            self.dirty[ReplicaId(recorded.aggregate.key.partition(".")[2])] = None
 
 
-def wanted(state: State, now: float, limits: Limits) -> list[Want]:
+def due_fetches(state: State, now: float, limits: Limits) -> list[Fetch]:
     """One try for each file that lacks, at the node that was refused for it least and is not in its pause.
 
     `now`: seconds since the epoch.
     """
-    wants: dict[ArtifactId, tuple[int, ReplicaId, NodeId, Want]] = {}
-    for id in tuple(state.offering):
+    fetches: dict[ArtifactId, tuple[int, ReplicaId, NodeId, Fetch]] = {}
+    for id in tuple(state.dirty):
         replica = state.fleet.replicas.get(id)
         if replica is None or not replica.wanted or replica.state != "ready":
-            del state.offering[id]
+            del state.dirty[id]
             continue
         open = False
-        for want, artifact, since in _offers(state, replica, limits):
-            tries = [r for r in artifact.refusals if _answers(r.node, r.file, r.sequence, want, since)]
-            if artifact.verified == want.file or len(tries) >= (1 if want.fault else limits.tries):
+        for fetch, artifact, since in _offered(state, replica, limits):
+            tries = [r for r in artifact.refusals if _answers(r.node, r.file, r.sequence, fetch, since)]
+            if artifact.verified == fetch.file or len(tries) >= (1 if fetch.fault else limits.tries):
                 continue
             open = True
             pause = limits.pause * 2 ** (len(tries) - 1) if tries else 0.0
-            heard = state.fleet.nodes[want.node].presence == "healthy"
-            if heard and (not tries or now - tries[-1].at >= pause):
-                candidate = (len(tries), want.replica, want.node, want)
-                wants[want.id] = min(wants.get(want.id, candidate), candidate, key=lambda c: c[:3])
+            healthy = state.fleet.nodes[fetch.node].presence == "healthy"
+            if healthy and (not tries or now - tries[-1].at >= pause):
+                candidate = (len(tries), fetch.replica, fetch.node, fetch)
+                fetches[fetch.id] = min(fetches.get(fetch.id, candidate), candidate, key=lambda c: c[:3])
         if not open:
-            del state.offering[id]
-    return [wants[id][3] for id in sorted(wants)]
+            del state.dirty[id]
+    return [fetches[id][3] for id in sorted(fetches)]
 
 
-def _answers(node: NodeId, file: MetadataFile, sequence: int, want: Want, since: int) -> bool:
+def _answers(node: NodeId, file: MetadataFile, sequence: int, fetch: Fetch, since: int) -> bool:
     """Whether a refusal is about this offer, and not about an earlier start of the run."""
-    return node == want.node and file == want.file and sequence > since
+    return node == fetch.node and file == fetch.file and sequence > since
 
 
-def _offers(state: State, replica: ReplicaView, limits: Limits) -> Iterator[tuple[Want, Artifact, int]]:
+def _offered(state: State, replica: ReplicaView, limits: Limits) -> Iterator[tuple[Fetch, Artifact, int]]:
     """Each file that a replica's runs offer, with its artifact and the log position of the offer."""
     for run in replica.runs.values():
         node = state.fleet.nodes.get(run.node)
@@ -116,7 +115,7 @@ def _offers(state: State, replica: ReplicaView, limits: Limits) -> Iterator[tupl
                 continue
             id = artifact_id(replica.model, replica.revision, file.name)
             artifact = state.artifacts[id]
-            want = Want(
+            fetch = Fetch(
                 id=id,
                 sequence=artifact.sequence,
                 model=replica.model,
@@ -129,7 +128,7 @@ def _offers(state: State, replica: ReplicaView, limits: Limits) -> Iterator[tupl
                 cause=Cause(run.correlation_id, run.event_id),
                 fault=fault_of(file, limits.most_bytes) or _unreachable(node) or _other(artifact, file),
             )
-            yield want, artifact, run.sequence
+            yield fetch, artifact, run.sequence
 
 
 def _unreachable(node: NodeView) -> str | None:

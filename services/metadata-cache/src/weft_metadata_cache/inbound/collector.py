@@ -14,7 +14,7 @@ from weft_runtime.decider import told
 from weft_runtime.health import Health
 from weft_runtime.logs import get_logger
 
-from weft_metadata_cache.domain.wanted import Limits, State, Want, wanted
+from weft_metadata_cache.domain.due_fetches import Fetch, Limits, State, due_fetches
 from weft_metadata_cache.outbound.fetch import Fetcher, NotServed, Unreachable
 from weft_metadata_cache.outbound.store import Store
 
@@ -63,45 +63,45 @@ class Collector:
     def _report(self) -> None:
         """Say through health what keeps this service from collecting."""
         self._health.set("projection", self._projection.halted)
-        self._health.set("suspect", told(self._projection.suspects))
+        self._health.set("suspect", told(self._projection.suspects), own=False)
 
     def _start(self, tasks: asyncio.TaskGroup) -> None:
-        for want in wanted(self._state, time.time(), self._limits):
+        for fetch in due_fetches(self._state, time.time(), self._limits):
             if len(self._busy) == AT_ONCE:
                 return
-            if want.id not in self._busy and subjects.artifact(want.id) not in self._projection.suspects:
-                self._busy.add(want.id)
-                tasks.create_task(self._collect(want))
+            if fetch.id not in self._busy and subjects.artifact(fetch.id) not in self._projection.suspects:
+                self._busy.add(fetch.id)
+                tasks.create_task(self._collect(fetch))
 
-    async def _collect(self, want: Want) -> None:
+    async def _collect(self, fetch: Fetch) -> None:
         """One try at one file. It stays busy until its outcome is folded."""
         try:
-            outcome = await self._outcome(want)
-            aggregate = subjects.artifact(want.id)
-            commit = Commit(aggregate, (outcome,), Guard(aggregate, want.sequence), want.cause)
+            outcome = await self._outcome(fetch)
+            aggregate = subjects.artifact(fetch.id)
+            commit = Commit(aggregate, (outcome,), Guard(aggregate, fetch.sequence), fetch.cause)
             (sequence,) = await self._log.append(commit)
-            _log.info("metadata file", file=want.file.name, model=want.model, node=want.node, outcome=outcome.type)
+            _log.info("metadata file", file=fetch.file.name, model=fetch.model, node=fetch.node, outcome=outcome.type)
             await self._projection.wait_for(sequence, timeout=10.0)
         except Conflict as conflict:
             _log.info("lost to another instance", conflict=str(conflict))
             await asyncio.sleep(TICK)
         except (LogUnavailable, TimeoutError) as error:
-            _log.warning("can't say what was fetched", file=want.file.name, error=str(error))
+            _log.warning("can't say what was fetched", file=fetch.file.name, error=str(error))
             await asyncio.sleep(_AWAY)
         finally:
-            self._busy.discard(want.id)
+            self._busy.discard(fetch.id)
 
-    async def _outcome(self, want: Want) -> Verified | Refused:
-        if want.fault is not None:
-            return _refused(want, want.fault)
-        if not await self._store.holds(want.file):
+    async def _outcome(self, fetch: Fetch) -> Verified | Refused:
+        if fetch.fault is not None:
+            return _refused(fetch, fetch.fault)
+        if not await self._store.holds(fetch.file):
             try:
-                data = await self._fetcher.whole(want)
+                data = await self._fetcher.whole(fetch)
             except (NotServed, Unreachable) as error:
-                return _refused(want, str(error))
-            await self._store.keep(want.file, data)
-        return Verified(model=want.model, revision=want.revision, file=want.file)
+                return _refused(fetch, str(error))
+            await self._store.keep(fetch.file, data)
+        return Verified(model=fetch.model, revision=fetch.revision, file=fetch.file)
 
 
-def _refused(want: Want, reason: str) -> Refused:
-    return Refused(model=want.model, revision=want.revision, file=want.file, node=want.node, reason=reason)
+def _refused(fetch: Fetch, reason: str) -> Refused:
+    return Refused(model=fetch.model, revision=fetch.revision, file=fetch.file, node=fetch.node, reason=reason)

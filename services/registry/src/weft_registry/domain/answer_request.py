@@ -1,5 +1,6 @@
 """The answer to each request that the registry owns. Always an outcome."""
 
+from collections.abc import Mapping
 from typing import assert_never
 
 from weft_contracts.commit import Decision
@@ -10,6 +11,7 @@ from weft_contracts.facts.request import (
     DrainRequested,
     JoinRequested,
     LabelsRequested,
+    RegistryRequest,
     RejectionRequested,
     RemovalRequested,
     ReplicaCapRequested,
@@ -19,57 +21,51 @@ from weft_contracts.facts.request import (
     UncordonRequested,
     VramBudgetRequested,
 )
+from weft_contracts.ids import TokenId
+from weft_fleet import JoinLimits
+from weft_requests import PendingRequest
 
 from weft_registry.domain.approval import approve, reject
 from weft_registry.domain.caps import cap_replicas, set_budget
 from weft_registry.domain.cordon import cordon, uncordon
-from weft_registry.domain.draining import drain, resume
-from weft_registry.domain.joining import join
+from weft_registry.domain.drain import drain, resume
+from weft_registry.domain.join import DEFAULT_LIMITS, NOBODY, join
 from weft_registry.domain.labels import label
-from weft_registry.domain.liveness import lift
-from weft_registry.domain.outcomes import rejected
+from weft_registry.domain.liveness import lift_brake
 from weft_registry.domain.removal import remove
-from weft_registry.domain.state import Pending, RegistryState
+from weft_registry.domain.state import RegistryState
 from weft_registry.domain.token_requests import create, revoke
 
 MAX_WHY = 500
 
 
-def answer(state: RegistryState, pending: Pending, now: float) -> Decision:
-    """What becomes of one request. `now` is seconds since the epoch."""
-    match pending.fact:
-        case JoinRequested() as fact:
-            return join(state, pending, fact, now)
-        case BrakeLiftRequested() as fact:
-            return lift(state, pending, fact)
-        case TokenRequested() as fact:
-            return create(state, pending, fact)
-        case TokenRevocationRequested() as fact:
-            return revoke(state, pending, fact)
-        case fact:
-            return _about_a_node(state, pending, fact)
-
-
-def _about_a_node(
+def answer(
     state: RegistryState,
-    pending: Pending,
-    fact: ApprovalRequested
-    | RejectionRequested
-    | CordonRequested
-    | UncordonRequested
-    | DrainRequested
-    | ResumeRequested
-    | LabelsRequested
-    | ReplicaCapRequested
-    | VramBudgetRequested
-    | RemovalRequested,
+    pending: PendingRequest,
+    now: float,
+    limits: JoinLimits = DEFAULT_LIMITS,
+    newcomers: Mapping[TokenId, int] = NOBODY,
 ) -> Decision:
+    """What becomes of one request. `now` is seconds since the epoch; the rest is for registrations."""
+    fact = pending.asked
+    assert isinstance(fact, RegistryRequest), f"the registry does not own {fact.type}"
+    match fact:
+        case JoinRequested():
+            return join(state, pending, fact, now, limits, newcomers)
+        case BrakeLiftRequested():
+            return lift_brake(state, pending, fact)
+        case TokenRequested():
+            return create(state, pending, fact)
+        case TokenRevocationRequested():
+            return revoke(state, pending, fact)
+        case _:  # the others are about one node
+            pass
     node = state.fleet.nodes.get(fact.node)
     if node is None or node.removed:
-        return rejected(pending, 404, f"there is no node {fact.node}")
+        return pending.rejected(404, f"there is no node {fact.node}")
     why: str = getattr(fact, "why", "")
     if len(why) > MAX_WHY:
-        return rejected(pending, 400, f"a reason has at most {MAX_WHY} characters, this one {len(why)}")
+        return pending.rejected(400, f"a reason has at most {MAX_WHY} characters, this one {len(why)}")
     match fact:
         case ApprovalRequested():
             return approve(pending, node)

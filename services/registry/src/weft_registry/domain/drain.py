@@ -11,21 +11,24 @@ from weft_contracts.facts.node import Drained, Draining, Resumed
 from weft_contracts.facts.request import DrainRequested, ResumeRequested
 from weft_contracts.ids import CorrelationId
 from weft_contracts.subjects import node as node_of
-from weft_placement.fleet import NodeView
+from weft_fleet import NodeView
+from weft_requests import PendingRequest
 
-from weft_registry.domain.outcomes import on_node, rejected
+from weft_registry.domain.node_change import on_node
 from weft_registry.domain.removal import gone, still_running
-from weft_registry.domain.state import Pending, RegistryState
+from weft_registry.domain.state import RegistryState
 
 LONGEST_S = 7 * 86_400.0
 
 
-def drain(pending: Pending, node: NodeView, asked: DrainRequested) -> Decision:
+def drain(pending: PendingRequest, node: NodeView, asked: DrainRequested) -> Decision:
     """Begin a drain, or give the one that is under way another deadline, counted from now."""
     if not node.approved:
-        return rejected(pending, 409, f"the node {node.name} is not approved: nothing runs there")
+        return pending.rejected(409, f"the node {node.name} is not approved: nothing runs there")
     if asked.deadline_s > LONGEST_S:
-        return rejected(pending, 400, f"a drain may take {LONGEST_S:g} seconds at most, not {asked.deadline_s:g}")
+        return pending.rejected(400, f"a drain may take {LONGEST_S:g} seconds at most, not {asked.deadline_s:g}")
+    if node.cut_off is not None and asked.why == "worker":
+        return pending.rejected(409, f"the node {node.name} is cut off: {node.cut_off}")
     by = node.id if asked.why == "worker" else pending.actor
     fact = Draining(why=asked.why, deadline_s=asked.deadline_s, by=by)
     before = node.drain
@@ -38,12 +41,15 @@ def drain(pending: Pending, node: NodeView, asked: DrainRequested) -> Decision:
     return on_node(pending, node, fact, f"{node.name} drains")
 
 
-def resume(pending: Pending, node: NodeView, asked: ResumeRequested) -> Decision:
-    """Lift a drain. A worker lifts only its own."""
+def resume(pending: PendingRequest, node: NodeView, asked: ResumeRequested) -> Decision:
+    """Lift a drain, and a cut-off. A worker lifts only its own drain."""
     drain = node.drain
+    if node.cut_off is not None and asked.why == "worker":
+        return pending.rejected(409, f"the node {node.name} is cut off: only an admin brings it back")
     if drain is not None and asked.why == "worker" and drain.why == "admin":
-        return rejected(pending, 409, f"an admin drains the node {node.name}: only an admin lifts that")
-    return on_node(pending, node, Resumed() if drain is not None else None, f"{node.name} resumed")
+        return pending.rejected(409, f"an admin drains the node {node.name}: only an admin lifts that")
+    held = drain is not None or node.cut_off is not None
+    return on_node(pending, node, Resumed() if held else None, f"{node.name} resumed")
 
 
 def lifted_by_joining(node: NodeView) -> tuple[Resumed, ...]:

@@ -1,0 +1,155 @@
+"""The status of each wanted replica: whether it counts, whether it serves, whether it may stay."""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from weft_contracts.commit import Cause
+from weft_contracts.ids import NodeId
+from weft_fleet import ModelView, NodeView, ReplicaView, Revision
+from weft_requests import QUOTED, shortened
+
+from weft_reconciler.domain.decision_time import DecisionTime
+from weft_reconciler.domain.state import State
+
+
+class ReplicaStatus(Enum):
+    """What becomes of a wanted replica."""
+
+    SERVING = auto()
+    """Ready, on healthy nodes."""
+    STARTING = auto()
+    """On its way to serve: without a place, loading, starting again."""
+    UNKNOWN = auto()
+    """Silent or failed while nothing may be replaced: it counts, and nobody knows."""
+    LOST = auto()
+    """Its node is offline. It stays until another serves in its place, or it returns."""
+    OUTGOING = auto()
+    """It serves, but is of a superseded revision, on a draining node or unloaded. It stays until another serves in its
+    place."""
+    ENDED = auto()
+    """It will not serve again: retired at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """A status, and for those that must be replaced the reason and the event that it follows from."""
+
+    status: ReplicaStatus
+    why: str = ""
+    cause: Cause | None = None
+    outdated: bool = False
+
+
+def assess(
+    state: State, model: ModelView, replica: ReplicaView, revision: Revision | None, time: DecisionTime
+) -> Assessment:
+    """The status of a wanted replica of a model now. `revision` is what it counts for; None where it is superseded."""
+    if replica.evicted:
+        return Assessment(ReplicaStatus.ENDED, f"{replica.id} was evicted")
+    nodes = [state.fleet.nodes.get(member.node) for member in replica.members]
+    present = [node for node in nodes if node is not None and not node.removed]
+    if len(present) < len(nodes):
+        return Assessment(ReplicaStatus.ENDED, f"{replica.id} is lost: its node was removed")
+    return (
+        _failed(state, replica)
+        or _silent(state, model, replica, revision, present, time)
+        or (_outdated(model, replica) if revision is None else None)
+        or _draining(state, model, replica, revision, present, time)
+        or _unloaded(state, model, replica, revision, time)
+        or Assessment(ReplicaStatus.SERVING if _serves(replica, present) else ReplicaStatus.STARTING)
+    )
+
+
+def _failed(state: State, replica: ReplicaView) -> Assessment | None:
+    for run in replica.runs.values():
+        if run.phase == "failed":
+            if state.fleet.brake is not None:
+                return Assessment(ReplicaStatus.UNKNOWN)
+            why = f"{replica.id} failed on {_name(state, run.node)}: {shortened(run.reason, QUOTED)}"
+            return Assessment(ReplicaStatus.ENDED, why, Cause(run.correlation_id, run.event_id))
+    return None
+
+
+def _silent(
+    state: State,
+    model: ModelView,
+    replica: ReplicaView,
+    revision: Revision | None,
+    nodes: list[NodeView],
+    time: DecisionTime,
+) -> Assessment | None:
+    for node in nodes:
+        if node.presence != "offline":
+            continue
+        if state.fleet.brake is not None:
+            return Assessment(ReplicaStatus.UNKNOWN)
+        if not state.offline.is_lost(node.id, time):
+            if revision is None:  # what replaces it need not wait for what becomes of its node
+                return Assessment(ReplicaStatus.LOST, _superseded(model, replica), outdated=True)
+            return Assessment(ReplicaStatus.UNKNOWN)
+        offline = state.offline.by_node.get(node.id)
+        why = f"{replica.id} is lost: {node.name} is offline"
+        return Assessment(ReplicaStatus.LOST, why, offline.cause if offline else None)
+    return None
+
+
+def _outdated(model: ModelView, replica: ReplicaView) -> Assessment:
+    stays = replica.state == "ready" or _shut_down(replica)
+    status = ReplicaStatus.OUTGOING if stays else ReplicaStatus.ENDED
+    return Assessment(status, _superseded(model, replica), outdated=True)
+
+
+def _superseded(model: ModelView, replica: ReplicaView) -> str:
+    if replica.revision == model.revision:  # it was given up, and the one before is kept
+        return f"revision {model.revision} can't be served, revision {model.current.number} is kept"
+    return f"revision {model.current.number} replaces revision {replica.revision}"
+
+
+def _draining(
+    state: State,
+    model: ModelView,
+    replica: ReplicaView,
+    revision: Revision | None,
+    nodes: list[NodeView],
+    time: DecisionTime,
+) -> Assessment | None:
+    wanted = revision or model.current
+    for node in nodes:
+        if not node.draining:
+            continue
+        drain = state.drain_deadlines.by_node.get(node.id)
+        stays = replica.state == "ready" and state.drain_deadlines.waits(
+            node.id, state.fleet, model.id, wanted, time.now
+        )
+        return Assessment(
+            ReplicaStatus.OUTGOING if stays else ReplicaStatus.ENDED,
+            f"{node.name} drains",
+            drain.cause if drain is not None else None,
+        )
+    return None
+
+
+def _unloaded(
+    state: State, model: ModelView, replica: ReplicaView, revision: Revision | None, time: DecisionTime
+) -> Assessment | None:
+    unload = state.unload_deadlines.by_replica.get(replica.id)
+    if unload is None:
+        return None
+    least = (revision or model.current).spec.min_replicas
+    stays = replica.state == "ready" and least > 0 and time.now < unload.waits_until
+    why = f"{model.name} is unloaded from {_name(state, unload.node)}"
+    return Assessment(ReplicaStatus.OUTGOING if stays else ReplicaStatus.ENDED, why, unload.cause)
+
+
+def _serves(replica: ReplicaView, nodes: list[NodeView]) -> bool:
+    return replica.state == "ready" and all(node.presence == "healthy" for node in nodes)
+
+
+def _shut_down(replica: ReplicaView) -> bool:
+    """Whether its mesh went down in order: it serves again when its node is back."""
+    return any(run.stopped == "shutdown" for run in replica.runs.values())
+
+
+def _name(state: State, id: NodeId) -> str:
+    node = state.fleet.nodes.get(id)
+    return node.name if node is not None else id

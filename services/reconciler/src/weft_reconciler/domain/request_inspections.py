@@ -1,0 +1,53 @@
+"""Which nodes to ask to inspect which files: for deploys that wait, and every node for every live model's source."""
+
+from collections.abc import Iterable, Iterator
+
+from weft_contracts.commit import Commit, Decision
+from weft_contracts.facts.request import DeployRequested, TrialRequested
+from weft_fleet import ModelView
+from weft_requests import PendingRequest
+
+from weft_reconciler.domain.answer_deploy import asked_since, inspected
+from weft_reconciler.domain.inspections import InspectionKey, inspection_commit, inspection_key
+from weft_reconciler.domain.state import State
+
+INSPECTIONS_A_BATCH = 32
+"""Inspections that one batch asks for."""
+
+
+def request_inspections(state: State, undecided: Iterable[PendingRequest]) -> list[Decision]:
+    """All inspections that are wanted and were not asked for yet; `undecided` are the requests that wait for them."""
+    unique = {commit.aggregate: commit for commit in _inspections(state, undecided)}
+    commits = list(unique.values())
+    batches = (commits[at : at + INSPECTIONS_A_BATCH] for at in range(0, len(commits), INSPECTIONS_A_BATCH))
+    return [Decision(tuple(batch), "what the nodes hold") for batch in batches]
+
+
+def _inspections(state: State, undecided: Iterable[PendingRequest]) -> Iterator[Commit]:
+    nodes = inspected(state)
+    for pending in undecided:
+        if isinstance(pending.asked, DeployRequested | TrialRequested):
+            key = inspection_key(pending.asked.spec)
+            since = asked_since(pending, pending.asked.spec)
+            if key is not None:
+                for node in state.inspections.missing(key, nodes, since):
+                    yield inspection_commit(key, node, since, pending.cause)
+    for model in state.fleet.models.values():
+        retried = state.retried.get(model.id, 0)
+        for key in () if model.deleted else _sources(model):
+            for node in state.inspections.missing(key, nodes, 0):
+                yield inspection_commit(key, node, 0, model.cause)
+            if retried:
+                for node in state.inspections.refused(key, nodes, retried):
+                    yield inspection_commit(key, node, retried, model.cause)
+
+
+def _sources(model: ModelView) -> Iterator[InspectionKey]:
+    """What the newest revision and the kept one need inspected; often the same."""
+    newest = inspection_key(model.spec)
+    if newest is not None:
+        yield newest
+    kept = model.kept if model.replacing else None
+    before = inspection_key(kept.spec) if kept is not None else None
+    if before is not None and before != newest:
+        yield before
