@@ -22,11 +22,11 @@ from weft_contracts.facts.request import (
     Rejected,
 )
 from weft_contracts.facts.token import Created
-from weft_contracts.ids import ModelId, NodeId, node_id, token_hash, token_id
+from weft_contracts.ids import ModelId, NodeId, node_id_of, token_hash, token_id
 from weft_contracts.subjects import kind_filter, model, node, token
 from weft_eventlog import Projection
 from weft_eventlog.credentials import put_credential
-from weft_servers.nkey import KeyPair, Role
+from weft_identity.nkey import KeyPair, Role
 
 World = Any
 SPEC = {"source": {"kind": "simulated"}, "engine": "simulated"}
@@ -69,8 +69,14 @@ def answer(commit: Any, fact: Any) -> list[Decision]:
             accepted = SpecAccepted(name=name, revision=1, digest=revision_digest(spec), spec=spec)
             return both(model(id), accepted, model=id, revision="1")
         case JoinRequested():
-            id = node_id(KEY_BYTES)
-            joined = Joined(name=fact.name, public_key=fact.public_key, token=fact.token, addresses=fact.addresses)
+            id = node_id_of(KEY.public)
+            joined = Joined(
+                name=fact.name,
+                public_key=fact.public_key,
+                token=fact.token,
+                addresses=fact.addresses,
+                signed_at=fact.signed_at,
+            )
             return both(node(id), joined, node=id)
         case ApprovalRequested(node=id):
             return both(node(id), Approved(by="anonymous"), node=id)
@@ -79,7 +85,6 @@ def answer(commit: Any, fact: Any) -> list[Decision]:
 
 
 KEY = KeyPair.new(Role.USER)
-KEY_BYTES = b"k" * 32
 
 
 async def test_a_post_sent_twice_with_one_key_makes_one_model(world: World) -> None:
@@ -127,6 +132,8 @@ async def test_bad_input_is_one_sentence_in_a_problem_body(world: World) -> None
         ("POST", "/api/models", {"name": "x", "spec": SPEC, "z": 1}, 400, "`z` is not a field that is known here"),
         ("POST", "/api/models", {"name": "x", "spec": SPEC | {"weights": {}}}, 400, "`spec.weights` is not a field"),
         ("POST", "/api/models", {"name": "x", "spec": SPEC | {"min_replicas": 3}}, 400, "`spec.min_replicas` is 3"),
+        ("POST", "/api/models", {"name": "x", "spec": SPEC | {"engine": "vroom"}}, 400, "`spec.engine` is 'vroom'; it"),
+        ("POST", "/api/models", {"name": "x", "spec": SPEC | {"engine": "V"}}, 400, "`spec.engine` does not fit"),
         ("POST", "/api/models", b"x" * (9 << 20), 413, "The body is larger than"),
         ("GET", "/api/nothing", None, 404, "There is no route /api/nothing"),
         ("PUT", "/api/models", None, 405, "/api/models does not take PUT; it takes"),
@@ -139,7 +146,9 @@ async def test_bad_input_is_one_sentence_in_a_problem_body(world: World) -> None
     ]
     async with httpx.AsyncClient(base_url=world.url, timeout=20) as client:
         for method, path, body, status, words in cases:
-            content: Any = {"content": body} if isinstance(body, bytes) else {"json": body} if body else {}
+            content: Any = {"json": body} if body else {}
+            if isinstance(body, bytes):
+                content = {"content": body, "headers": {"content-type": "application/json"}}
             said = await client.request(method, path, **content)
             assert status == said.status_code, (path, said.text)
             assert "application/problem+json" == said.headers["content-type"]
@@ -155,7 +164,7 @@ async def test_bad_input_is_one_sentence_in_a_problem_body(world: World) -> None
 
 async def test_a_machine_joins_with_a_token_and_polls_for_its_credential(world: World) -> None:
     secret = "s" * 43
-    await world.tell(token(token_id(secret)), Created(hash=token_hash(secret), approves=False))
+    await world.tell(token(token_id(secret)), Created(hash=token_hash(secret), approves=False, most_waiting=1))
     await world.a_gateway()
     body = {
         "token": secret,
@@ -163,7 +172,7 @@ async def test_a_machine_joins_with_a_token_and_polls_for_its_credential(world: 
         "public_key": KEY.public,
         "addresses": {"host": "10.0.0.1", "http_port": 9},
     }
-    id = node_id(KEY_BYTES)
+    id = node_id_of(KEY.public)
 
     def signed(key: KeyPair, nonce: str) -> dict[str, str]:
         signature = key.sign(f"weft-credential:{id}:{nonce}".encode())
@@ -196,8 +205,20 @@ async def test_a_machine_joins_with_a_token_and_polls_for_its_credential(world: 
         said = await client.post("/api/node/register", **registration(body | {"kind": "toaster"}))
         assert (400, "kind") == (said.status_code, said.json()["param"])
         assert "'worker' or 'agent'" in said.json()["detail"]
-        said = await client.post("/api/node/register", **registration(body))
+        sent = registration(body)
+        said = await client.post("/api/node/register", **sent)
         assert (202, id) == (said.status_code, said.json()["node"])
+        # what was sent once counts once, and this token lets one node wait: nothing more is appended
+        head = await world.log.head()
+        said = await client.post("/api/node/register", **sent)
+        assert (401, "stale_nonce") == (said.status_code, said.json()["code"]), said.text
+        another = KeyPair.new(Role.USER)
+        said = await client.post(
+            "/api/node/register", **registration(body | {"name": "b", "public_key": another.public}, another)
+        )
+        assert (429, "too_many") == (said.status_code, said.json()["code"]), said.text
+        assert 1 <= int(said.headers["retry-after"]) <= 60
+        assert head == await world.log.head()
 
         now = str(int(time.time()))
         assert 202 == (await client.post("/api/node/credential", json=signed(KEY, now))).status_code

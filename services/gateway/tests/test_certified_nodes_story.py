@@ -17,8 +17,8 @@ from weft_contracts.facts.request import JoinRequested
 from weft_contracts.facts.token import Created
 from weft_contracts.ids import token_hash, token_id
 from weft_contracts.subjects import kind_filter, node, token
-from weft_servers.authority import new_key, public_der
-from weft_servers.nkey import KeyPair, Role
+from weft_identity.authority import new_key, public_der
+from weft_identity.nkey import KeyPair, Role
 
 World = Any
 KEY = KeyPair.new(Role.USER)

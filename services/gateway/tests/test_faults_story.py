@@ -28,6 +28,7 @@ async def test_a_stream_survives_the_kill_of_its_engine_host_word_for_word(world
         "temperature": 0,
         "max_tokens": 60,
         "extra_body": {"ignore_eos": True},
+        "extra_headers": {"x-weft-explain": "1"},
     }
     async with client_of(world) as typed:
         client: Any = typed

@@ -30,7 +30,7 @@ from weft_contracts.facts.values import Caps, VramBudget
 from weft_contracts.ids import NodeId, node_id_of, token_hash, token_id
 from weft_contracts.subjects import kind_filter, node, token
 from weft_eventlog import Projection
-from weft_servers.nkey import KeyPair, Role
+from weft_identity.nkey import KeyPair, Role
 
 World = Any
 NODE = NodeId("n-aaaaaaaaaaaaaaaa")

@@ -69,7 +69,7 @@ async def speaks_to(client: openai.AsyncOpenAI, world: World, replica: str) -> N
         answer = await raw.post(
             f"{world.url}/v1/chat/completions",
             json={"model": "Org/sim-1", "messages": MESSAGES, "max_tokens": 2},
-            headers={"x-request-id": "my-own-id.1"},
+            headers={"x-request-id": "my-own-id.1", "x-weft-explain": "1"},
         )
     assert "my-own-id.1" == answer.headers["x-request-id"]
     assert replica == answer.headers["x-weft-replica"]

@@ -1,6 +1,7 @@
 """The first page in a real browser over a real gateway and a real log, with what a calm mesh never shows."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
@@ -8,14 +9,16 @@ import pytest_asyncio
 from weft_contracts.facts.mesh import BrakeLifted, BrakeSet
 from weft_contracts.facts.model import SpecAccepted, Unservable
 from weft_contracts.facts.node import Joined, WentOffline
+from weft_contracts.facts.run import Failed
 from weft_contracts.facts.values import Addresses, ModelSpec, SimulatedSource
 from weft_contracts.ids import ModelId, NodeId, TokenId
-from weft_contracts.subjects import MESH, model, node
+from weft_contracts.subjects import MESH, model, node, run
 from weft_testing.browser import Browser
 
 World = Any
 MARKUP = '<img src=x onerror="document.title=1">'
 TAB, ESCAPE = "\ue004", "\ue00c"
+BOTTOM = "return document.querySelector(arguments[0]).getBoundingClientRect().bottom"
 WIDTHS = (320, 390, 768, 1024, 1440, 2200)
 CONTRAST = """
 const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
@@ -158,6 +161,81 @@ async def test_an_answer_comes_word_by_word_until_it_is_stopped(gateway: World, 
     assert [] == browser.errors()
 
 
+async def test_a_conversation_outlives_a_reload_until_somebody_begins_anew(gateway: World, browser: Browser) -> None:
+    # given two models, of which a person has asked the second, and a key in what was said
+    await gateway.a_node()
+    await gateway.a_model()
+    await gateway.a_ready_replica(ms_per_token=0)
+    await gateway.a_model("a-second", id=ModelId("m-bbbbbbbbbbbbbbbb"))
+    browser.open(gateway.url)
+    browser.shows("#models", "1 of 1 replica ready")
+    browser.choose("#model", "sim")
+    browser.run("document.querySelector('#message').focus()")
+    browser.type("Is weft-00000000secretsecret a key?\n")
+    browser.shows(".them .note", "tokens")
+    said = browser.text(".them .text")
+    # when the page is loaded again
+    browser.open(gateway.url)
+    # then it is all there, for the model that was asked, without the key
+    browser.shows("#talk .you", "Is weft-… a key?")
+    browser.shows(".them .note", "tokens")
+    assert said == browser.text(".them .text")
+    browser.shows("#models", "a-second")
+    assert "sim" == browser.run("return document.querySelector('#model').value")
+    assert "secret" not in browser.run("return sessionStorage.getItem('weft-chat')")
+    # and the next question bears what was said
+    browser.run(
+        "window.sent = []; const real = fetch;"
+        "window.fetch = (at, how) => { sent.push(how?.body); return real(at, how); }"
+    )
+    browser.run("document.querySelector('#message').focus()")
+    browser.type("More\n")
+    browser.shows(".turn:last-child .note", "tokens")
+    bodies = [body for body in browser.run("return window.sent") if body]
+    assert ["user", "assistant", "user"] == [each["role"] for each in json.loads(bodies[0])["messages"]]
+    # and nothing is left where somebody begins anew
+    browser.click("#anew")
+    browser.open(gateway.url)
+    browser.shows(".welcome", "Ask the mesh something")
+    assert 0 == browser.count(".turn")
+    browser.run("sessionStorage.clear()")
+    assert [] == browser.errors()
+
+
+async def test_what_is_kept_of_a_conversation_is_bounded_and_a_strange_one_is_none(
+    gateway: World, browser: Browser
+) -> None:
+    browser.open(gateway.url)
+    keep = "return import('/page/kept_talk.js').then(({keepTalk, keptTalk}) =>"
+    long = "{model: 'm', question: 'q'.repeat(9000), answer: 'a', note: ''}"
+    kept = browser.run(f"{keep} {{ keepTalk(Array.from({{length: 90}}, () => ({long}))); return keptTalk().length }})")
+    size = browser.run("return sessionStorage.getItem('weft-chat').length")
+    assert 0 < kept <= 50
+    assert size <= 200_000
+    for strange in ("no JSON", "{}", "[1, null]", '[{"model": 1}]'):
+        browser.run("sessionStorage.setItem('weft-chat', arguments[0])", strange)
+        assert [] == browser.run(f"{keep} keptTalk())")
+    browser.run("sessionStorage.clear()")
+
+
+async def test_a_reason_is_told_once_in_a_card_and_once_among_the_events(gateway: World, browser: Browser) -> None:
+    reason = "the settings of this engine are wrong: bogus is none of them"
+    await gateway.a_node()
+    await gateway.a_model()
+    for number in (1, 2):
+        id = await gateway.a_placed_replica(number)
+        await gateway.tell(
+            run(NodeId("n-aaaaaaaaaaaaaaaa"), id), Failed(epoch=1, reason=reason, permanent=True, starts=1)
+        )
+    await gateway.tell(model(ModelId("m-aaaaaaaaaaaaaaaa")), Unservable(revision=1, reason=reason))
+    browser.open(gateway.url)
+    browser.shows("#models .title", "unservable")
+    browser.shows("#events", "model unservable sim")
+    browser.shows("#models .reason", "The settings of this engine are wrong")
+    assert 1 == browser.text("#models").lower().count(reason)
+    assert 1 == browser.text("#events").lower().count(reason)
+
+
 async def test_the_page_says_that_the_gateway_is_gone_and_recovers_when_it_is_back(
     gateway: World, browser: Browser
 ) -> None:
@@ -200,6 +278,10 @@ async def test_the_page_fits_every_width_and_everything_in_it_has_a_name(gateway
     for width in WIDTHS:
         browser.look(width=width)
         assert width == browser.run("return document.documentElement.scrollWidth"), f"it overflows at {width}"
+        if width >= 960:  # both columns end together, and nothing lies below them but the footer
+            chat, side, footer = (browser.run(BOTTOM, css) for css in (".chat", ".side", "footer"))
+            assert abs(chat - side) < 1
+            assert chat < footer <= 900
     assert [] == browser.nameless()
     assert 1 == browser.count("h1")
     assert "polite" == browser.run("return document.querySelector('#talk').getAttribute('aria-live')")

@@ -8,18 +8,17 @@ import uvicorn
 from starlette.types import ASGIApp
 from weft_contracts.ids import NodeId
 from weft_eventlog.credentials import get_credential
+from weft_fleet import JoinLimits
 from weft_runtime import traces, web
+from weft_runtime.decider import told
 from weft_runtime.logs import get_logger
 from weft_runtime.service import Runtime
 
+from weft_gateway.domain.client_address import networks
 from weft_gateway.inbound.admin.asking import Asking
 from weft_gateway.inbound.admin.brake import Brake
 from weft_gateway.inbound.admin.events import Events
-from weft_gateway.inbound.admin.failures import Failures
-from weft_gateway.inbound.admin.heartbeats import Heartbeats
-from weft_gateway.inbound.admin.joining import Joining
 from weft_gateway.inbound.admin.keys import APIKeys
-from weft_gateway.inbound.admin.leaving import Leaving
 from weft_gateway.inbound.admin.logs import ReplicaLogs
 from weft_gateway.inbound.admin.models import Models
 from weft_gateway.inbound.admin.node_caps import NodeCaps
@@ -31,24 +30,30 @@ from weft_gateway.inbound.admin.requests import RequestsForChange
 from weft_gateway.inbound.admin.status import Status
 from weft_gateway.inbound.admin.tokens import RegistrationTokens
 from weft_gateway.inbound.http.application import application
-from weft_gateway.inbound.http.door import Door
+from weft_gateway.inbound.http.authenticator import Authenticator
+from weft_gateway.inbound.http.error_metrics import ErrorMetrics
 from weft_gateway.inbound.http.exchange import Handler
-from weft_gateway.inbound.http.front_door import front_door
-from weft_gateway.inbound.http.hot_routes import HotRoutes
-from weft_gateway.inbound.http.openai_embeddings import embeddings_router
-from weft_gateway.inbound.http.openai_models import OpenAIModels
-from weft_gateway.inbound.inference.desk import Desk
-from weft_gateway.inbound.inference.embedding import EmbeddingDesk
+from weft_gateway.inbound.http.hot_path_protocol import hot_path_protocol
+from weft_gateway.inbound.inference.embedding_dispatcher import EmbeddingDispatcher
 from weft_gateway.inbound.inference.limits import Limits
+from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
 from weft_gateway.inbound.metrics import Metrics
+from weft_gateway.inbound.nodes.heartbeats import Heartbeats
+from weft_gateway.inbound.nodes.joining import Joining
+from weft_gateway.inbound.nodes.registration_quota import RegistrationQuota
+from weft_gateway.inbound.nodes.self_service import SelfService
+from weft_gateway.inbound.openai.hot_routes import HotRoutes
+from weft_gateway.inbound.openai.inference import inference_router
+from weft_gateway.inbound.openai.models import OpenAIModels
 from weft_gateway.inbound.page.routes import Page
 from weft_gateway.outbound.changes import Changes
+from weft_gateway.outbound.connection_pool import ConnectionPool
 from weft_gateway.outbound.first_key import FirstKey
-from weft_gateway.outbound.names import Names
-from weft_gateway.outbound.secured import Secured, secured
-from weft_gateway.outbound.sessions import Sessions
+from weft_gateway.outbound.key_names import KeyNames
+from weft_gateway.outbound.log_space import LogSpace
+from weft_gateway.outbound.tls import GatewayTLS, gateway_tls
+from weft_gateway.projections.lazy_tables import LazyTables
 from weft_gateway.projections.memory import Memory
-from weft_gateway.projections.people import People
 from weft_gateway.settings import GatewaySettings
 
 _log: Any = get_logger("weft.gateway")
@@ -60,49 +65,65 @@ async def start(runtime: Runtime) -> None:
     """Start every part as root tasks of the runtime."""
     settings = cast(GatewaySettings, runtime.settings)
     settings.check()
-    tls = secured(settings)
+    tls = gateway_tls(settings)
     listener = _listen(settings.http_host, settings.http_port)
     client = runtime.client
 
     memory = Memory()
     directory, tokens, requests = memory.directory, memory.tokens, memory.requests
-    code = ("weft_placement", "weft_gateway.domain", "weft_gateway.projections")
-    projection = runtime.projection("directory", memory.fold, memory, code=code, taken_up=memory.taken_up)
-    door = Door(settings.policy, memory.keys, projection.caught_up.is_set)
+    projection = runtime.projection("directory", memory.fold, memory, on_restored=memory.on_restored)
+    authenticator = Authenticator(
+        settings.policy,
+        memory.keys,
+        projection.caught_up.is_set,
+        cors=settings.cors,
+        trusted_proxies=networks(settings.trusted_proxies),
+    )
     metrics = Metrics()
-    sessions = Sessions(
+    pool = ConnectionPool(
         runtime.instance,
-        directory.targets,
+        directory.endpoints,
         lambda: directory.version,
         lambda _: directory.changed.fire(),
         tls.sessions,
     )
-    desk = Desk(directory, sessions, _limits(settings), metrics, runtime.instance, request_log=settings.request_log)
-    embeddings = EmbeddingDesk(desk, metrics, runtime.instance, request_log=settings.request_log)
-    changes = Changes(runtime.log, lambda: client.is_connected)
+    dispatcher = RequestDispatcher(
+        directory,
+        pool,
+        _limits(settings),
+        metrics,
+        runtime.instance,
+        request_log=settings.request_log,
+        attribution_key=settings.key_of_digests(),
+    )
+    embeddings = EmbeddingDispatcher(dispatcher, metrics, runtime.instance, request_log=settings.request_log)
+    log_space = LogSpace(settings.nats_store, lambda: projection.position)
+    changes = Changes(runtime.log, lambda: client.is_connected, log_space)
     asking = Asking(changes, requests, settings.outcome_wait_s)
-    people = People(settings.postgres_url, runtime.log, projection, directory, requests)
+    people = LazyTables(settings.postgres_url, runtime.log, projection, directory, requests)
 
     async def credential(node: NodeId) -> bytes | None:
         return await get_credential(client, node)
 
     events = Events(runtime.log, projection, directory.name_of_node)
     logs = ReplicaLogs(directory, tls.node)
-    failures = Failures()
-    heartbeats = Heartbeats(directory, failures)
+    heartbeats = Heartbeats(directory)
+    quota = RegistrationQuota(
+        memory.registrations, JoinLimits(settings.waiting_nodes, settings.waiting_nodes_per_token)
+    )
     routers = [
         Page().router,
-        embeddings_router(),
+        inference_router(),
         OpenAIModels(directory).router,
         Nodes(directory, asking, people.lists, heartbeats).router,
         NodeLabels(directory, asking).router,
         NodeCaps(directory, asking).router,
         NodeModels(directory, asking).router,
         RegistrationTokens(tokens, asking, tls.authority).router,
-        APIKeys(memory.keys, asking, Names(runtime)).router,
+        APIKeys(memory.keys, asking, KeyNames(runtime)).router,
         Brake(asking).router,
-        Joining(directory, tokens, asking, credential, failures, certified=tls.authority is not None).router,
-        Leaving(directory, asking, failures).router,
+        Joining(directory, tokens, asking, credential, quota, certified=tls.authority is not None).router,
+        SelfService(directory, asking).router,
         heartbeats.router,
         Models(directory, asking, people.lists).router,
         Replicas(people.lists).router,
@@ -113,47 +134,53 @@ async def start(runtime: Runtime) -> None:
             runtime.instance,
             directory,
             projection,
-            desk,
+            dispatcher,
             runtime.health,
             lambda: client.is_connected,
             people.standing,
+            log_space,
         ).router,
     ]
     app = application(
         routers,
         [*web.health_routes(runtime.health), *runtime.own_routes()],
-        door=door,
+        authenticator=authenticator,
         max_body=settings.max_body_bytes,
+        max_admin_body=settings.max_admin_body_bytes,
         instance=runtime.instance,
     )
     hot = HotRoutes(
-        desk,
+        dispatcher,
         embeddings,
         metrics,
-        door=door,
+        authenticator=authenticator,
         max_body=settings.max_body_bytes,
         slow_client_bytes=settings.slow_client_bytes,
+        show_replicas=settings.show_replicas,
     )
-    server = _server(*_traced(app, hot), settings, tls)
-    metrics.watch("weft_gateway_running_requests", "Inference requests that run now", lambda: len(desk.running))
-    metrics.watch("weft_gateway_waiting_requests", "Requests that wait for a busy model", lambda: desk.queue.total)
-    metrics.watch("weft_gateway_loading_requests", "Requests for a model that loads", lambda: desk.loading.total)
-    metrics.watch("weft_gateway_sessions", "Open sessions with replicas", lambda: sessions.open_count)
+    server = _server(*_traced(ErrorMetrics(app, metrics.refused), hot), settings, tls)
+    metrics.watch("weft_gateway_running_requests", "Inference requests that run now", lambda: len(dispatcher.in_flight))
+    metrics.watch(
+        "weft_gateway_waiting_requests", "Requests that wait for a busy model", lambda: dispatcher.queue.total
+    )
+    metrics.watch("weft_gateway_loading_requests", "Requests for a model that loads", lambda: dispatcher.loading.total)
+    metrics.watch("weft_gateway_sessions", "Open sessions with replicas", lambda: pool.open_count)
     metrics.watch("weft_gateway_log_position", "Last folded log sequence", lambda: projection.position)
 
     async def watch_log() -> None:
         while True:
             await projection.moved(timeout=5.0)
             runtime.health.set("log", projection.halted)
-            suspects = [f"{aggregate}: {why}" for aggregate, why in projection.suspects.items()]
-            runtime.health.set("suspects", "; ".join(suspects[:5]) or None)
+            runtime.health.set("suspect", told(projection.suspects), own=False)
 
     async def stop() -> None:
         server.should_exit = True
         events.stopping = True
         logs.stop()
-        await asyncio.gather(desk.finish_all(settings.finish_wait_s), embeddings.finish_all(settings.finish_wait_s))
-        await sessions.close()
+        await asyncio.gather(
+            dispatcher.finish_all(settings.finish_wait_s), embeddings.finish_all(settings.finish_wait_s)
+        )
+        await pool.close()
         await people.close()
 
     runtime.own_http = True
@@ -163,9 +190,9 @@ async def start(runtime: Runtime) -> None:
         first = FirstKey(settings.first_key, memory.keys.views, projection, runtime.log, runtime.health)
         runtime.spawn("first key", first.run())
     runtime.spawn("http", server.serve(sockets=[listener]))
-    runtime.spawn("desk", desk.watch())
-    runtime.spawn("sessions", sessions.sweep())
-    runtime.spawn("removed nodes", sessions.shut_out(directory.is_removed))
+    runtime.spawn("requests", dispatcher.watch())
+    runtime.spawn("sessions", pool.sweep())
+    runtime.spawn("removed nodes", pool.close_removed(directory.is_removed))
     runtime.spawn("log watch", watch_log())
     runtime.spawn("tables", people.run())
     host, port = listener.getsockname()[:2]
@@ -206,10 +233,10 @@ def _traced(app: ASGIApp, hot: Handler) -> tuple[ASGIApp, Handler]:
     return TracedApplication(app), TracedRoutes(hot)
 
 
-def _server(app: ASGIApp, hot: Handler, settings: GatewaySettings, tls: Secured) -> web.QuietServer:
+def _server(app: ASGIApp, hot: Handler, settings: GatewaySettings, tls: GatewayTLS) -> web.QuietServer:
     config = uvicorn.Config(
         app,
-        http=front_door(hot),
+        http=hot_path_protocol(hot, settings.cors),
         ws="none",
         lifespan="off",
         log_config=None,

@@ -1,5 +1,6 @@
 """The gateway's settings, from `WEFT_…`."""
 
+import secrets
 from pathlib import Path
 from typing import Annotated
 
@@ -8,13 +9,18 @@ from weft_contracts.api_key import parse_first_key
 from weft_runtime.settings import BadSetting, ServiceSettings
 
 from weft_gateway.domain.access import Policy, is_loopback
+from weft_gateway.domain.client_address import networks
+from weft_gateway.domain.cors import ANY, Cors, origins
+
+MIN_KEY_BYTES = 32
+"""Of the file that keys digests."""
 
 
 class GatewaySettings(ServiceSettings):
     """What this service takes beyond the shared settings."""
 
     http_port: Annotated[int, Field(ge=0, le=65535)] = 8080
-    """The front door: API, health, metrics. 0: any free port."""
+    """Of the HTTP server: API, health, metrics. 0: any free port."""
     http_certificate: Path | None = None
     http_key: Path | None = None
     """What people's browsers and clients are shown instead of the mesh's own certificate; both or none."""
@@ -26,6 +32,10 @@ class GatewaySettings(ServiceSettings):
     """Nobody needs a key: whoever can reach the port may do everything."""
     first_key: str | None = None
     """Of the first admin key, what `weft keys first` prints: its prefix and hash. It is recorded once."""
+    waiting_nodes: Annotated[int, Field(ge=1, le=100_000)] = 2000
+    """Nodes that wait for approval at once, and registrations within a minute, in all. The registry's is the same."""
+    waiting_nodes_per_token: Annotated[int, Field(ge=1, le=100_000)] = 64
+    """The same for each token that doesn't say another number."""
     loading_wait_s: Annotated[float, Field(ge=0, le=600)] = 60.0
     """How long a request waits for a model that loads."""
     loading_line: Annotated[int, Field(ge=0, le=100_000)] = 1024
@@ -41,11 +51,25 @@ class GatewaySettings(ServiceSettings):
     outcome_wait_s: Annotated[float, Field(gt=0, le=600)] = 15.0
     """How long an admin's POST waits for its outcome before it answers 504."""
     max_body_bytes: Annotated[int, Field(ge=1024, le=64 << 20)] = 8 << 20
-    """Larger request bodies are refused with 413."""
+    """Larger request bodies on `/v1` are refused with 413."""
+    max_admin_body_bytes: Annotated[int, Field(ge=1024, le=8 << 20)] = 256 << 10
+    """The same of the routes for admins. Those of nodes take 64 KiB."""
+    cors_origins: str = ""
+    """Pages of these origins may call `/v1`: `https://app.example`, several with commas, `*` where keys are needed."""
+    cors_everywhere: bool = False
+    """They may call everything else too, but the nodes' routes."""
+    trusted_proxies: str = ""
+    """Networks (CIDRs, with commas) of proxies whose `X-Forwarded-For` is believed: for limits alone."""
     slow_client_bytes: Annotated[int, Field(ge=1024, le=64 << 20)] = 1 << 20
     """A client that leaves more than this unread of a stream is dropped."""
     finish_wait_s: Annotated[float, Field(ge=0, le=600)] = 8.0
     """How long running requests may take to finish when the gateway stops."""
+    show_replicas: bool = False
+    """Every answer names its replica and node, and everybody may choose a replica. Else who may read the status."""
+    log_attribution: bool = False
+    """What clients say of a request for their own books (`metadata`, `user`, …) stands in its log line and span."""
+    attribution_key: Path | None = None
+    """File whose bytes key the digests of `user` and `safety_identifier`; none: drawn anew at each start."""
     request_log: bool = True
     """One log line for each inference request."""
 
@@ -59,11 +83,50 @@ class GatewaySettings(ServiceSettings):
             )
         if self.require_keys and self.allow_anonymous:
             raise BadSetting("WEFT_REQUIRE_KEYS and WEFT_ALLOW_ANONYMOUS contradict each other: set one of them")
+        if self.attribution_key is not None:
+            self.key_of_digests()
+        self._check_origins()
+        try:
+            networks(self.trusted_proxies)
+        except ValueError as error:
+            raise BadSetting(f"WEFT_TRUSTED_PROXIES: {error}") from None
         if self.first_key is not None:
             try:
                 parse_first_key(self.first_key)
             except ValueError as error:
                 raise BadSetting(f"WEFT_FIRST_KEY: {error}") from None
+
+    def key_of_digests(self) -> bytes | None:
+        """What digests of persons are made with; None where nothing of them is noted. Raises BadSetting."""
+        if not self.log_attribution:
+            return None
+        if self.attribution_key is None:
+            return secrets.token_bytes(MIN_KEY_BYTES)
+        where = f"WEFT_ATTRIBUTION_KEY: {self.attribution_key}"
+        try:
+            key = self.attribution_key.read_bytes()
+        except OSError as error:
+            raise BadSetting(f"{where} can't be read: {error.strerror}") from None
+        if len(key) < MIN_KEY_BYTES:
+            raise BadSetting(f"{where} has {len(key)} bytes; give a file of {MIN_KEY_BYTES} random ones or more")
+        return key
+
+    def _check_origins(self) -> None:
+        try:
+            found = origins(self.cors_origins)
+        except ValueError as error:
+            raise BadSetting(f"WEFT_CORS_ORIGINS: {error}") from None
+        if ANY in found and self.policy != "keys":
+            what = "`*` lets every page of the world call without a key; name the origins, or set WEFT_REQUIRE_KEYS=1"
+            raise BadSetting(f"WEFT_CORS_ORIGINS: {what}")
+        if self.cors_everywhere and not found:
+            raise BadSetting("WEFT_CORS_EVERYWHERE says where, not who: set WEFT_CORS_ORIGINS too")
+
+    @property
+    def cors(self) -> Cors | None:
+        """Which pages of other origins may call; None: none. Call `check` first."""
+        found = origins(self.cors_origins)
+        return Cors(found, self.cors_everywhere) if found else None
 
     @property
     def policy(self) -> Policy:

@@ -8,10 +8,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from weft_contracts.gen import session_pb2 as pb
-from weft_gateway.domain.answers.broken import broken
-from weft_gateway.domain.answers.choosing import choice_of, envelope_of
-from weft_gateway.domain.answers.form import Choice, Envelope, Usage
-from weft_gateway.domain.asked import Asked, Message
+from weft_gateway.domain.answers.choice_encoder import AnswerEnvelope, ChoiceEncoder, Usage
+from weft_gateway.domain.answers.encoders import encoder_for, envelope_for
+from weft_gateway.domain.inference_request import InferenceRequest, Message
 from weft_gateway.domain.refused import Refused
 
 CHAT = (Message("user", "hi"),)
@@ -27,10 +26,10 @@ def events(data: bytes) -> list[Any]:
     return [part if part == "[DONE]" else json.loads(part) for part in parts]
 
 
-def made(**fields: Any) -> tuple[Envelope, Choice]:
-    asked = Asked(model="m", **fields)
-    envelope = envelope_of(asked, "i-1", 7, NASTY, "d")
-    return envelope, choice_of(asked, envelope, 3)
+def made(**fields: Any) -> tuple[AnswerEnvelope, ChoiceEncoder]:
+    asked = InferenceRequest(model="m", **fields)
+    envelope = envelope_for(asked, "i-1", 7, NASTY, "d")
+    return envelope, encoder_for(asked, envelope, 3)
 
 
 FORMS: list[dict[str, Any]] = [
@@ -38,7 +37,7 @@ FORMS: list[dict[str, Any]] = [
     {"text": "p"},
     {"chat": CHAT, "scores": 1},
     {"text": "p", "scores": 1},
-    {"chat": CHAT, "calls": True},
+    {"chat": CHAT, "calls": ("look",)},
 ]
 
 
@@ -50,7 +49,7 @@ def test_any_text_and_any_name_make_a_valid_event(fields: dict[str, Any], text: 
     [one] = event["choices"]
     assert text == (one["delta"]["content"] if "chat" in fields else one["text"])
     assert (NASTY, 3, 7, None) == (event["model"], one["index"], event["created"], event["usage"])
-    if not choice.crafted:
+    if not choice.more_than_text:
         assert choice.event(text, ()) == choice.before + msgspec.json.encode(text) + choice.after
     whole = json.loads(envelope.body([choice.whole(text, SCORES, "stop")], Usage(1, 2)))
     assert 3 == whole["usage"]["total_tokens"]
@@ -97,7 +96,7 @@ CALL = '{"name": "look", "arguments": {"at": "a } \\" b", "in": [{}]}}'
 
 @given(st.lists(st.integers(0, len(CALL)), max_size=6))
 def test_a_call_is_read_from_any_pieces(cuts: list[int]) -> None:
-    _, choice = made(chat=CHAT, calls=True)
+    _, choice = made(chat=CHAT, calls=("look",))
     borders = [0, *sorted(cuts), len(CALL)]
     pieces = [CALL[a:b] for a, b in pairwise(borders)]
     stream = b"".join([choice.event(piece, ()) for piece in pieces])
@@ -114,20 +113,15 @@ def test_a_call_is_read_from_any_pieces(cuts: list[int]) -> None:
     assert {"at": 'a } " b', "in": [{}]} == json.loads(whole["message"]["tool_calls"][0]["function"]["arguments"])
 
 
-def test_a_call_that_was_cut_short_says_so_and_loses_no_text() -> None:
-    _, choice = made(chat=CHAT, calls=True)
-    assert b"" == choice.event('{"na', ())
-    held, end = events(choice.closing("length"))
-    assert '{"na' == held["choices"][0]["delta"]["content"]
-    assert "length" == end["choices"][0]["finish_reason"]
-    cut = json.loads(choice.whole(CALL[:-9], (), "length"))
-    assert "length" == cut["finish_reason"]
-    assert cut["message"]["tool_calls"][0]["function"]["arguments"].startswith('{"at"')
+def test_an_answer_begins_anew_elsewhere_whatever_was_read_before() -> None:
+    _, choice = made(chat=CHAT, calls=("look",))
+    choice.event(CALL[:-9], ())
     choice.restart()
     assert "hello" == events(choice.event("hello", ()))[0]["choices"][0]["delta"]["content"]
 
 
 def test_a_broken_stream_says_so() -> None:
-    error, done = events(broken(Refused(503, "gone", code="x")))
+    envelope, _ = made(chat=CHAT)
+    error, done = events(envelope.broken(Refused(503, "gone", code="x")))
     assert {"error": {"message": "gone", "type": "server_error", "param": None, "code": "x"}} == error
     assert "[DONE]" == done

@@ -13,8 +13,8 @@ import pytest
 from openai.types import completion_create_params
 from openai.types.chat import completion_create_params as chat_create_params
 from openai.types.shared_params import FunctionDefinition, ResponseFormatJSONSchema, response_format_json_schema
-from weft_gateway.domain.asked import Asked
-from weft_gateway.domain.choices import choices_of
+from weft_gateway.domain.choices import split_choices
+from weft_gateway.domain.inference_request import InferenceRequest
 from weft_gateway.domain.openai.chat import check_chat
 from weft_gateway.domain.openai.completions import check_completion
 from weft_gateway.domain.refused import Refused
@@ -28,7 +28,7 @@ CALLED: dict[str, Any] = {
 }
 RESULT: dict[str, Any] = {"role": "tool", "tool_call_id": "c1", "content": "sunny"}
 
-Effect = Callable[[Asked], object]
+Effect = Callable[[InferenceRequest], object]
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,14 @@ class Refuses:
 
 Row = Honoured | Harmless | Refuses
 REFUSED = "refused"
+NAMED = "named"
 
 
 def sampled(name: str, value: Any) -> Honoured:
     return Honoured(value, lambda asked: getattr(submission(asked, "c").sampling, name), value)
 
 
-def schema_of(asked: Asked) -> Any:
+def schema_of(asked: InferenceRequest) -> Any:
     return json.loads(submission(asked, "c").constraint.json_schema or "null")
 
 
@@ -77,11 +78,11 @@ SHARED: dict[str, Row] = {
         {"5": -100}, lambda asked: [(b.id, b.value) for b in submission(asked, "c").bias], [(5, -100.0)]
     ),
     "max_tokens": Honoured(9, lambda asked: submission(asked, "c").max_tokens, 9),
-    "n": Honoured(3, lambda asked: len(choices_of(asked, 9, 0)), 3),
+    "n": Honoured(3, lambda asked: len(split_choices(asked, 9, 0)), 3),
     "stop": Honoured(["a", "b"], lambda asked: list(submission(asked, "c").stop), ["a", "b"]),
     "stream": Honoured(True, lambda asked: asked.stream, True),
     "stream_options": Honoured({"include_usage": True}, lambda asked: asked.include_usage, True),
-    "user": Harmless("me"),
+    "user": Honoured("me", lambda asked: asked.attribution.user, "me"),
 }
 CHAT: dict[str, Row] = {
     **SHARED,
@@ -94,12 +95,12 @@ CHAT: dict[str, Row] = {
         [TOOL], lambda asked: asked.calls and asked.constraint is not None and asked.constraint.or_text, True
     ),
     "tool_choice": Honoured("required", lambda asked: asked.constraint is not None and asked.constraint.or_text, False),
-    "parallel_tool_calls": Harmless(True),
-    "metadata": Harmless({"a": "b"}),
-    "store": Harmless(True),
-    "service_tier": Harmless("auto"),
-    "safety_identifier": Harmless("x"),
-    "prompt_cache_key": Harmless("x"),
+    "parallel_tool_calls": Honoured(False, lambda asked: asked.constraint is not None and asked.constraint.most, 1),
+    "metadata": Honoured({"a": "b"}, lambda asked: asked.attribution.metadata, (("a", "b"),)),
+    "store": Refuses(True),
+    "service_tier": Honoured("auto", lambda asked: asked.service_tier, "default"),
+    "safety_identifier": Honoured("x", lambda asked: asked.attribution.safety_identifier, "x"),
+    "prompt_cache_key": Honoured("x", lambda asked: asked.attribution.prompt_cache_key, "x"),
     "prompt_cache_options": Harmless({"mode": "implicit"}),
     "prompt_cache_retention": Harmless("24h"),
     "audio": Refuses({"voice": "alloy", "format": "wav"}),
@@ -114,7 +115,7 @@ CHAT: dict[str, Row] = {
 }
 TEXT: dict[str, Row] = {
     **SHARED,
-    "prompt": Honoured(["a", "b"], lambda asked: [one.text for one in choices_of(asked, 9, 0)], ["a", "b"]),
+    "prompt": Honoured(["a", "b"], lambda asked: [one.text for one in split_choices(asked, 9, 0)], ["a", "b"]),
     "echo": Honoured(True, lambda asked: asked.echo, True),
     "logprobs": Honoured(2, lambda asked: submission(asked, "c").scores, 2),
     "best_of": Refuses(4),
@@ -181,11 +182,11 @@ def turn(role: str, **fields: Any) -> list[dict[str, Any]]:
 
 
 TURNS: dict[str, dict[str, tuple[str, Any]]] = {
-    "developer": {"name": (REFUSED, "x")},
-    "system": {"name": (REFUSED, "x")},
-    "user": {"name": (REFUSED, "x")},
+    "developer": {"name": (NAMED, "x")},
+    "system": {"name": (NAMED, "x")},
+    "user": {"name": (NAMED, "x")},
     "assistant": {
-        "name": (REFUSED, "x"),
+        "name": (NAMED, "x"),
         "audio": (REFUSED, {"id": "x"}),
         "refusal": (REFUSED, "no"),
         "function_call": (REFUSED, {"name": "x", "arguments": ""}),
@@ -208,6 +209,8 @@ def test_every_field_of_every_kind_of_message_is_decided() -> None:
             if what == REFUSED:
                 with pytest.raises(Refused, match=f"{field}|{role}"):
                     check_chat(body)
+            elif what == NAMED:
+                assert value == submission(check_chat(body), "c").chat.messages[-1].name
             else:
                 said = check_chat(body).chat[-1].content
                 assert "look" in said
@@ -272,4 +275,4 @@ def test_calls_and_their_results_are_told_to_the_model_in_the_form_it_is_to_use(
     system, _, called, result = asked.chat
     assert '"name":"look"' in system.content
     assert '{"name": "look", "arguments": {}}' == called.content
-    assert ("user", "look returned: sunny") == result
+    assert ("user", "look returned: sunny") == (result.role, result.content)

@@ -3,15 +3,15 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from weft_gateway.domain.access import Policy, Shown, enter
-from weft_gateway.domain.buckets import Buckets
+from weft_gateway.domain.access import AuthContext, Policy, authenticate
 from weft_gateway.domain.caller import Caller
-from weft_gateway.domain.correlation import accepted
 from weft_gateway.domain.refused import Refused
+from weft_gateway.domain.request_headers import checked_correlation_id
+from weft_gateway.domain.token_buckets import TokenBuckets
 
 
 def caller(peer: str | None, host: str | None, origin: str | None = None, policy: Policy = "local") -> Caller:
-    return enter(Shown(peer, host, origin), "admin", policy, {}, 0.0)
+    return authenticate(AuthContext(peer, host, origin), "admin", policy, {}, 0.0)
 
 
 @pytest.mark.parametrize("host", ["localhost:8080", "127.0.0.1", "127.0.0.9:1", "[::1]:8080", "LOCALHOST"])
@@ -53,16 +53,16 @@ def test_where_anyone_may_call_a_foreign_page_still_may_not() -> None:
 @pytest.mark.parametrize("id", ["", "a b", "x" * 65, "é", "a\n"])
 def test_a_strange_request_id_is_refused(id: str) -> None:
     with pytest.raises(Refused):
-        accepted(id)
+        checked_correlation_id(id)
 
 
 def test_a_sane_request_id_is_kept_and_none_is_none() -> None:
-    assert "a.b_c:d-1" == accepted("a.b_c:d-1")
-    assert accepted(None) is None
+    assert "a.b_c:d-1" == checked_correlation_id("a.b_c:d-1")
+    assert checked_correlation_id(None) is None
 
 
 def test_tries_are_counted_for_each_caller_and_come_back_with_time() -> None:
-    buckets = Buckets(size=2, every=10.0)
+    buckets = TokenBuckets(size=2, every=10.0)
     buckets.spend("a", 0.0)
     assert 0.0 == buckets.wait("a", 0.0)
     buckets.spend("a", 0.0)
@@ -73,7 +73,7 @@ def test_tries_are_counted_for_each_caller_and_come_back_with_time() -> None:
 
 @given(st.lists(st.floats(0, 5), min_size=1, max_size=60))
 def test_no_caller_gets_more_tries_than_the_bucket_gives(steps: list[float]) -> None:
-    buckets, now, taken = Buckets(size=3, every=2.0), 0.0, 0
+    buckets, now, taken = TokenBuckets(size=3, every=2.0), 0.0, 0
     for step in steps:
         now += step
         if buckets.wait("a", now) == 0.0:

@@ -7,9 +7,10 @@ from weft_contracts.facts.run import Failed, Loading, Ready, RunFact, Stopped
 from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec, Receipt, SimulatedSource
 from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId
 from weft_contracts.subjects import model, node, replica, run
-from weft_gateway.domain.model_state import standing
-from weft_gateway.domain.prospect import Prospect, prospect
-from weft_placement.imagined import ImaginedLog
+from weft_gateway.domain.mesh_health import problems_of
+from weft_gateway.domain.model_state import Failing, ModelStanding, standing
+from weft_gateway.domain.unavailability import Unavailability, why_unavailable
+from weft_testing.fleet_log import FleetLog
 
 SPEC = ModelSpec(source=SimulatedSource(), engine="simulated")
 ID, REPLICA = ModelId("m-toy"), ReplicaId("m-toy-1")
@@ -24,36 +25,49 @@ class Toy:
     """A model of one replica, and a node for it."""
 
     def __init__(self) -> None:
-        self.log = ImaginedLog()
+        self.log = FleetLog()
         self.node: NodeId = self.log.node("a", 1 << 30)
         self.log.model("toy", SPEC, replicas=1)
 
-    def place(self) -> None:
+    def place(self, id: ReplicaId = REPLICA) -> None:
         members = (Member(node=self.node, rank=0, devices=(DeviceClaim(index=0, bytes=1),)),)
-        self.log.add(replica(REPLICA), Placed(model=ID, revision=1, epoch=1, members=members, receipt=RECEIPT))
+        view = self.log.fleet.replicas[id]
+        placed = Placed(model=ID, revision=view.revision, epoch=1, members=members, receipt=RECEIPT)
+        self.log.add(replica(id), placed)
         assigned = Assigned(
-            replica=REPLICA,
+            replica=id,
             model=ID,
             model_name="toy",
-            revision=1,
-            digest="toy-1",
+            revision=view.revision,
+            digest=view.digest,
             epoch=1,
             members=members,
             spec=SPEC,
         )
         self.log.add(node(self.node), assigned)
 
-    def say(self, *facts: RunFact) -> None:
+    def say(self, *facts: RunFact, of: ReplicaId = REPLICA) -> None:
         for fact in facts:
-            self.log.add(run(self.node, REPLICA), fact)
+            self.log.add(run(self.node, of), fact)
+
+    def ready(self, of: ReplicaId = REPLICA) -> None:
+        self.say(Loading(epoch=1, incarnation=FIRST), of=of)
+        self.say(Ready(epoch=1, incarnation=FIRST, port=1, engine="simulated", engine_version="1"), of=of)
+
+    def revision(self, **spec: object) -> None:
+        """Another one, with one replica, the newest of all."""
+        self.log.model("toy", SPEC.model_copy(update=spec), replicas=1)
+
+    def whole(self) -> ModelStanding:
+        return standing(self.log.fleet.models[ID], list(self.log.fleet.replicas.values()))
 
     def stands(self) -> tuple[str, str | None]:
-        found = standing(self.log.fleet.models[ID], list(self.log.fleet.replicas.values()))
+        found = self.whole()
         return found.state, found.reason
 
-    def hope(self) -> Prospect:
+    def hope(self) -> Unavailability:
         fleet = self.log.fleet
-        return prospect(fleet.models[ID], fleet.replicas.values(), fleet.nodes.values())
+        return why_unavailable(fleet.models[ID], fleet.replicas.values(), fleet.nodes.values())
 
 
 def test_a_replica_without_a_place_is_placed_then_loads_then_answers() -> None:
@@ -69,10 +83,10 @@ def test_a_replica_without_a_place_is_placed_then_loads_then_answers() -> None:
 
 def test_what_is_waited_for_is_named_with_its_node_and_phase() -> None:
     toy = Toy()
-    assert Prospect(True, "Model 'toy' is not ready: replica m-toy-1 is added.") == toy.hope()
+    assert Unavailability(True, "Model 'toy' is not ready: replica m-toy-1 is added.") == toy.hope()
     toy.place()
     toy.say(Loading(epoch=1, incarnation=FIRST))
-    assert Prospect(True, "Model 'toy' is not ready: replica m-toy-1 on node a is loading.") == toy.hope()
+    assert Unavailability(True, "Model 'toy' is not ready: replica m-toy-1 on node a is loading.") == toy.hope()
 
 
 def test_a_start_after_a_failed_one_says_what_failed_until_it_answers() -> None:
@@ -99,10 +113,70 @@ def test_what_can_not_be_served_or_placed_is_not_waited_for() -> None:
     toy = Toy()
     toy.log.add(replica(REPLICA), Unplaceable(model=ID, revision=1, reason="no room", receipt=RECEIPT))
     assert ("unplaceable", "no room") == toy.stands()
-    assert Prospect(False, "Model 'toy' has no place: no room") == toy.hope()
+    assert Unavailability(False, "Model 'toy' has no place: no room", permanent=True) == toy.hope()
     toy.place()
     toy.say(Failed(epoch=1, reason="no GGUF file", permanent=True, starts=1))
     assert ("loading", "no GGUF file") == toy.stands()
     toy.log.add(model(ID), Unservable(revision=1, reason="no GGUF file"))
     assert ("unservable", "no GGUF file") == toy.stands()
-    assert Prospect(False, "Model 'toy' can't be served: no GGUF file") == toy.hope()
+    assert Unavailability(False, "Model 'toy' can't be served: no GGUF file", permanent=True) == toy.hope()
+
+
+SECOND_REPLICA = ReplicaId("m-toy-2")
+
+
+def test_what_a_new_revision_still_lacks_is_not_wanted_of_the_model() -> None:
+    toy = Toy()
+    toy.place()
+    toy.ready()
+    assert ModelStanding("ready", None, 1, 1, serves=1) == toy.whole()
+
+    toy.revision(concurrency=7)
+    assert ModelStanding("ready", None, 1, 1, serves=1) == toy.whole()
+    toy.place(SECOND_REPLICA)
+    toy.ready(SECOND_REPLICA)
+
+    assert ModelStanding("ready", None, 2, 2, serves=2) == toy.whole()
+
+
+def test_a_new_revision_without_a_place_says_so_beside_the_one_that_serves() -> None:
+    toy = Toy()
+    toy.place()
+    toy.ready()
+    toy.revision(concurrency=7)
+    toy.log.add(replica(SECOND_REPLICA), Unplaceable(model=ID, revision=2, reason="no room", receipt=RECEIPT))
+
+    assert ModelStanding("ready", "revision 2 has no place: no room", 1, 1, serves=1) == toy.whole()
+
+
+def test_a_failed_revision_is_told_beside_the_one_that_serves() -> None:
+    toy = Toy()
+    toy.place()
+    toy.ready()
+    toy.revision(concurrency=7)
+    toy.log.add(model(ID), Unservable(revision=2, reason="no such argument"))
+    toy.log.retire(SECOND_REPLICA)
+    said = "revision 2 can't be served: no such argument"
+    failing = Failing(2, "no such argument")
+    assert ModelStanding("ready", said, 1, 1, 1, failing) == toy.whole()
+    (problem,) = problems_of(toy.log.fleet, {ID: toy.whole()})
+    assert "revision 2 of model toy can't be served: no such argument; revision 1 goes on" == problem
+
+    toy.say(Stopped(epoch=1, why="exited", detail=DIED))
+
+    assert ModelStanding("loading", f"it starts again after: {DIED}; {said}", 0, 1, 1, failing) == toy.whole()
+    assert toy.hope().temporary
+
+
+def test_a_model_whose_kept_revision_was_given_up_too_is_not_served() -> None:
+    toy = Toy()
+    toy.place()
+    toy.ready()
+    toy.revision(concurrency=7)
+    toy.log.add(model(ID), Unservable(revision=2, reason="no such argument"))
+    toy.log.retire(SECOND_REPLICA)
+    toy.say(Failed(epoch=1, reason="the file is gone", permanent=True, starts=1))
+    toy.log.add(model(ID), Unservable(revision=1, reason="the file is gone"))
+
+    assert ("unservable", "the file is gone; revision 2 can't be served: no such argument") == toy.stands()
+    assert Unavailability(False, "Model 'toy' can't be served: the file is gone", permanent=True) == toy.hope()

@@ -12,7 +12,7 @@ from weft_contracts.facts.key import Created, Revoked
 from weft_contracts.facts.values import Scope
 from weft_contracts.ids import CorrelationId, EventId, is_id
 from weft_contracts.subjects import api_key
-from weft_gateway.domain.access import Policy, Shown, enter, needed_for, still
+from weft_gateway.domain.access import AuthContext, Policy, authenticate, recheck, required_scope
 from weft_gateway.domain.keys import KeyView, evolve_key, key_shape
 from weft_gateway.domain.refused import Refused
 from weft_gateway.projections.keys import Keys
@@ -50,9 +50,9 @@ def folded(history: Sequence[Told]) -> Keys:
 
 
 def lets_in(keys: Keys, secret: str, needed: Scope, now: float, policy: Policy = "keys") -> bool:
-    shown = Shown("127.0.0.1", "localhost", None, f"Bearer {secret}")
+    shown = AuthContext("127.0.0.1", "localhost", None, f"Bearer {secret}")
     try:
-        caller = enter(shown, needed, policy, keys.by_hash, now)
+        caller = authenticate(shown, needed, policy, keys.by_hash, now)
     except Refused:
         return False
     assert key_id(hash_of(secret)) == caller.actor
@@ -71,7 +71,7 @@ def test_a_key_lets_in_from_its_creation_to_its_end_and_never_again(
         _, _, its_scopes, until = own[first]
         ended = any(said[1] == "revoked" for said in own[first:])
         good = not ended and (until is None or now < until) and ("admin" in its_scopes or needed in its_scopes)
-    # then the door says the same, under each policy
+    # then authentication says the same, under each policy
     keys = folded(history)
     for policy in ("keys", "local", "anyone"):
         assert good == lets_in(keys, secret, needed, now, policy)
@@ -81,9 +81,9 @@ def test_a_key_lets_in_from_its_creation_to_its_end_and_never_again(
 def test_nothing_else_lets_in(history: list[Told], said: str) -> None:
     keys = folded(history)
     if said.strip() not in SECRETS:
-        shown = Shown("10.0.0.1", "weft.example", None, f"Bearer {said}")
+        shown = AuthContext("10.0.0.1", "weft.example", None, f"Bearer {said}")
         with pytest.raises(Refused) as refused:
-            enter(shown, "inference", "keys", keys.by_hash, 0.0)
+            authenticate(shown, "inference", "keys", keys.by_hash, 0.0)
         assert 401 == refused.value.status
 
 
@@ -96,21 +96,21 @@ def test_what_is_shown_and_kept_of_keys_holds_no_secret(history: list[Told]) -> 
 
 
 @given(told)
-def test_keys_are_found_by_their_hashes_again_when_a_snapshot_is_taken_up(history: list[Told]) -> None:
+def test_keys_are_found_by_their_hashes_again_when_a_snapshot_is_restored(history: list[Told]) -> None:
     keys = folded(history)
     again = Keys(views=dict(keys.views))
-    again.taken_up()
+    again.on_restored()
     assert keys.by_hash == again.by_hash
 
 
 def test_who_came_in_by_a_key_that_has_ended_since_begins_nothing() -> None:
     keys = folded([(SECRETS[0], "created", ("inference",), 50.0)])
-    caller = enter(Shown(None, "x", None, f"Bearer {SECRETS[0]}"), "inference", "keys", keys.by_hash, 10.0)
-    still(caller, keys.by_hash, 49.0)
+    caller = authenticate(AuthContext(None, "x", None, f"Bearer {SECRETS[0]}"), "inference", "keys", keys.by_hash, 10.0)
+    recheck(caller, keys.by_hash, 49.0)
     with pytest.raises(Refused):
-        still(caller, keys.by_hash, 50.0)
+        recheck(caller, keys.by_hash, 50.0)
     with pytest.raises(Refused):
-        still(caller, {}, 10.0)
+        recheck(caller, {}, 10.0)
 
 
 def test_a_revocation_without_a_creation_is_no_key() -> None:
@@ -134,7 +134,7 @@ def test_a_revocation_without_a_creation_is_no_key() -> None:
     ],
 )
 def test_a_route_that_nobody_thought_of_needs_an_admin(method: str, path: str, scope: Scope) -> None:
-    assert scope == needed_for(method, path)
+    assert scope == required_scope(method, path)
 
 
 @given(st.binary(min_size=ENTROPY_BYTES, max_size=ENTROPY_BYTES))

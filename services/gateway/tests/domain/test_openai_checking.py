@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from weft_gateway.domain.asked import Message
-from weft_gateway.domain.choices import choices_of
+from weft_gateway.domain.choices import split_choices
+from weft_gateway.domain.inference_request import Message
 from weft_gateway.domain.openai.chat import check_chat
 from weft_gateway.domain.openai.completions import check_completion
 from weft_gateway.domain.refused import Refused
@@ -162,15 +162,15 @@ def test_a_list_of_too_many_prompts_is_refused_before_each_is_looked_at() -> Non
 
 def test_several_prompts_and_choices_are_each_a_request_with_a_seed_of_its_own() -> None:
     asked = check_completion(text(prompt=["a", [1, 2]], n=2, seed=5))
-    each = choices_of(asked, 10, 99)
+    each = split_choices(asked, 10, 99)
     assert [("a", ()), ("a", ()), (None, (1, 2)), (None, (1, 2))] == [(one.text, one.tokens) for one in each]
     assert [5, 6, 5, 6] == [one.sampling.seed for one in each]
-    unseeded = choices_of(check_chat(chat(n=3)), 10, 99)
+    unseeded = split_choices(check_chat(chat(n=3)), 10, 99)
     assert [None, 100, 101] == [one.sampling.seed for one in unseeded]
     with pytest.raises(Refused, match="at most 128"):
-        choices_of(check_completion(text(prompt=["a"] * 65, n=2)), 10, 0)
+        split_choices(check_completion(text(prompt=["a"] * 65, n=2)), 10, 0)
     with pytest.raises(Refused, match="33554432 bytes in all"):
-        choices_of(check_chat(chat(n=100)), 1 << 20, 0)
+        split_choices(check_chat(chat(n=100)), 1 << 20, 0)
 
 
 def prompt_of(prompt: Any) -> tuple[str | None, tuple[int, ...]]:

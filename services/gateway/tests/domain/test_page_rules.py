@@ -3,10 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from weft_gateway.domain.accepted_form import wants_html
 from weft_gateway.domain.access import check_fetch, needs_log
-from weft_gateway.domain.entity_tag import names
 from weft_gateway.domain.refused import Refused
+from weft_gateway.domain.request_headers import matches_entity_tag, wants_html
 
 
 @pytest.mark.parametrize(
@@ -36,12 +35,12 @@ def test_no_accept_header_is_too_strange(accept: str) -> None:
 
 @pytest.mark.parametrize("header", ['"a"', 'W/"a"', '"x", "a"', '"x",W/"a"', "*"])
 def test_a_tag_that_the_client_has_is_known_again(header: str) -> None:
-    assert names(header, '"a"')
+    assert matches_entity_tag(header, '"a"')
 
 
 @pytest.mark.parametrize("header", [None, "", '"b"', "a", '"ab"', '"b", *'])
 def test_another_tag_is_not(header: str | None) -> None:
-    assert not names(header, '"a"')
+    assert not matches_entity_tag(header, '"a"')
 
 
 @pytest.mark.parametrize(

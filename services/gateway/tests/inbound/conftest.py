@@ -1,4 +1,4 @@
-"""A front door in this process: a directory folded from a log in the hand, engines that do what a test tells them."""
+"""A gateway's HTTP server in this process: its directory folds a log in the hand, its engines do what a test says."""
 
 import asyncio
 import json
@@ -22,17 +22,21 @@ from weft_contracts.subjects import model, node, replica, run
 from weft_dataplane import EngineFacts, EngineServicer, HostLife, Identity, Ticket, make_server
 from weft_dataplane.scripted import ScriptedEngine
 from weft_gateway.domain.access import Policy
-from weft_gateway.domain.routing.lane import Lane
+from weft_gateway.domain.client_address import networks
+from weft_gateway.domain.cors import Cors
+from weft_gateway.domain.routing.endpoint_state import EndpointState
 from weft_gateway.inbound.http.application import application
-from weft_gateway.inbound.http.door import Door
-from weft_gateway.inbound.http.front_door import front_door
-from weft_gateway.inbound.http.hot_routes import HotRoutes
-from weft_gateway.inbound.http.openai_models import OpenAIModels
-from weft_gateway.inbound.inference.desk import Desk
-from weft_gateway.inbound.inference.embedding import EmbeddingDesk
+from weft_gateway.inbound.http.authenticator import Authenticator
+from weft_gateway.inbound.http.error_metrics import ErrorMetrics
+from weft_gateway.inbound.http.hot_path_protocol import hot_path_protocol
+from weft_gateway.inbound.inference.embedding_dispatcher import EmbeddingDispatcher
 from weft_gateway.inbound.inference.limits import Limits
+from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
 from weft_gateway.inbound.metrics import Metrics
-from weft_gateway.outbound.sessions import Sessions
+from weft_gateway.inbound.openai.hot_routes import HotRoutes
+from weft_gateway.inbound.openai.inference import inference_router
+from weft_gateway.inbound.openai.models import OpenAIModels
+from weft_gateway.outbound.connection_pool import ConnectionPool
 from weft_gateway.projections.directory import Directory
 from weft_gateway.projections.keys import Keys
 from weft_runtime.web import QuietServer
@@ -67,6 +71,7 @@ class Replica:
 
     def __init__(self, id: ReplicaId, engine: Engine, server: Any, port: int, beat: "asyncio.Task[None]") -> None:
         self.id = id
+        self.node = NODE
         self.engine = engine
         self.port = port
         self._server = server
@@ -80,7 +85,7 @@ class Replica:
 
 
 class Front:
-    """The front door and what is behind it."""
+    """The HTTP server and what is behind it."""
 
     def __init__(
         self,
@@ -90,6 +95,10 @@ class Front:
         slow_client_bytes: int = 1 << 20,
         policy: Policy = "local",
         routers: Sequence[APIRouter] = (),
+        noting: bytes | None = None,
+        show_replicas: bool = False,
+        cors: Cors | None = None,
+        trusted: str = "",
     ) -> None:
         self.log = HandLog()
         self.directory = Directory()
@@ -97,33 +106,44 @@ class Front:
         self.registry = CollectorRegistry()
         self.metrics = Metrics(self.registry)
 
-        def regained(lane: Lane) -> None:
+        def readmitted(state: EndpointState) -> None:
             self.directory.changed.fire()
 
-        self.sessions = Sessions("gw", self.directory.targets, lambda: self.directory.version, regained)
-        self.desk = Desk(self.directory, self.sessions, limits, self.metrics, "gw", request_log=False)
+        self.pool = ConnectionPool("gw", self.directory.endpoints, lambda: self.directory.version, readmitted)
+        self.dispatcher = RequestDispatcher(
+            self.directory,
+            self.pool,
+            limits,
+            self.metrics,
+            "gw",
+            request_log=noting is not None,
+            attribution_key=noting,
+        )
         self.ready = True
         self.keys = Keys()
-        self.door = Door(policy, self.keys, lambda: self.ready)
+        self.authenticator = Authenticator(
+            policy, self.keys, lambda: self.ready, cors=cors, trusted_proxies=networks(trusted)
+        )
         hot = HotRoutes(
-            self.desk,
-            EmbeddingDesk(self.desk, self.metrics, "gw", request_log=False),
+            self.dispatcher,
+            EmbeddingDispatcher(self.dispatcher, self.metrics, "gw", request_log=False),
             self.metrics,
-            door=self.door,
+            authenticator=self.authenticator,
             max_body=max_body,
             slow_client_bytes=slow_client_bytes,
+            show_replicas=show_replicas,
         )
         app = application(
-            [OpenAIModels(self.directory).router, *routers],
+            [inference_router(), OpenAIModels(self.directory).router, *routers],
             [],
-            door=self.door,
+            authenticator=self.authenticator,
             max_body=max_body,
             instance="gw",
         )
         self.server = QuietServer(
             uvicorn.Config(
-                app,
-                http=front_door(hot),
+                ErrorMetrics(app, self.metrics.refused),
+                http=hot_path_protocol(hot, cors),
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -151,10 +171,15 @@ class Front:
     def unservable(self, reason: str) -> None:
         self.log.given(model(MODEL), Unservable(revision=1, reason=reason))
 
-    def a_loading_replica(self, number: int = 1) -> ReplicaId:
+    def wants(self, number: int) -> ReplicaId:
+        """A replica that has no place yet."""
         id = replica_id(MODEL, number)
-        member = Member(node=NODE, rank=0, devices=(DeviceClaim(index=0, bytes=1),))
         self.log.given(model(MODEL), Scaled(revision=1, add=(id,), why="wanted"))
+        return id
+
+    def a_loading_replica(self, number: int = 1) -> ReplicaId:
+        id = self.wants(number)
+        member = Member(node=NODE, rank=0, devices=(DeviceClaim(index=0, bytes=1),))
         self.log.given(replica(id), Placed(model=MODEL, revision=1, epoch=1, members=(member,), receipt=RECEIPT))
         assigned = Assigned(
             replica=id,
@@ -190,9 +215,9 @@ class Front:
     async def a_replica(self, number: int = 1) -> Replica:
         return await self.served(self.a_loading_replica(number))
 
-    async def connect(self) -> "Wire":
+    async def connect(self) -> "EndpointConnection":
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        return Wire(reader, writer, self.port)
+        return EndpointConnection(reader, writer, self.port)
 
 
 class Answer:
@@ -219,7 +244,7 @@ class Answer:
         return "".join(parts)
 
 
-class Wire:
+class EndpointConnection:
     """One plain connection: a test sees every byte."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int) -> None:
@@ -250,7 +275,8 @@ class Wire:
         version: str = "1.1",
     ) -> bytes:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        lines = {"host": self._host, "content-length": str(len(data)), **(headers or {})}
+        lines = {"host": self._host, "content-type": "application/json", "content-length": str(len(data))}
+        lines |= headers or {}
         head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
         return f"POST {path} HTTP/{version}\r\n{head}\r\n".encode() + data
 
@@ -299,7 +325,7 @@ class Wire:
 
 
 class Fronts:
-    """Makes front doors and ends them with the test."""
+    """Makes HTTP servers and ends them with the test."""
 
     def __init__(self, stack: AsyncExitStack) -> None:
         self._stack = stack
@@ -307,11 +333,11 @@ class Fronts:
     async def open(
         self, limits: Limits | None = None, *, concurrency: int = 8, policy: Policy = "local", **more: Any
     ) -> Front:
-        """A front door with a node and a model; replicas are the test's."""
+        """An HTTP server with a node and a model; replicas are the test's."""
         front = Front(limits or Limits(loading_wait=5, busy_wait=5, resume_wait=5), policy=policy, **more)
         front.a_node()
         front.a_model(concurrency=concurrency)
-        tasks = [asyncio.create_task(work) for work in (front.server.serve(), front.desk.watch())]
+        tasks = [asyncio.create_task(work) for work in (front.server.serve(), front.dispatcher.watch())]
         self._stack.push_async_callback(self._end, front, tasks)
         async with asyncio.timeout(10):
             while not front.server.started:
@@ -319,15 +345,15 @@ class Fronts:
         front.port = front.server.servers[0].sockets[0].getsockname()[1]
         return front
 
-    async def connect(self, front: Front) -> Wire:
+    async def connect(self, front: Front) -> EndpointConnection:
         """A connection that ends with the test."""
         wire = await front.connect()
         self._stack.push_async_callback(wire.close)
         return wire
 
     async def _end(self, front: Front, tasks: "list[asyncio.Task[Any]]") -> None:
-        await front.desk.finish_all(0)
-        await front.sessions.close()
+        await front.dispatcher.finish_all(0)
+        await front.pool.close()
         front.server.force_exit = front.server.should_exit = True
         await asyncio.wait(tasks[:1], timeout=10)
         for task in tasks:

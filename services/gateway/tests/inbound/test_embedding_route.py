@@ -1,4 +1,4 @@
-"""Embeddings at the front door: another replica after a failure, nobody waits for a client that is gone."""
+"""Embeddings over HTTP: another replica after a failure, nobody waits for a client that is gone."""
 
 import asyncio
 import base64
@@ -35,7 +35,7 @@ async def test_a_failed_replicas_request_is_answered_by_another(fronts: Fronts) 
         each.engine.dimensions = 2
         each.engine.may_embed.clear()
     wire = await fronts.connect(front)
-    wire.post(BODY, path="/v1/embeddings")
+    wire.post(BODY, path="/v1/embeddings", headers={"x-weft-explain": "1"})
     async with asyncio.timeout(10):
         while not any(each.engine.embedding for each in replicas):
             await asyncio.sleep(0.01)
@@ -73,13 +73,13 @@ async def test_a_client_that_leaves_is_told_to_the_engine(fronts: Fronts) -> Non
     wire = await fronts.connect(front)
     wire.post(BODY, path="/v1/embeddings")
     await embeds(replica)
-    (lane,) = front.sessions.lanes(MODEL)
-    assert 1 == lane.in_flight
+    (state,) = front.pool.endpoint_states(MODEL)
+    assert 1 == state.in_flight
 
     await wire.close()
 
     async with asyncio.timeout(10):
-        while lane.in_flight:
+        while state.in_flight:
             await asyncio.sleep(0.01)
 
 

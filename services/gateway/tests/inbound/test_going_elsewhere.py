@@ -59,7 +59,7 @@ async def test_before_the_first_byte_another_replica_takes_over_unseen(fronts: F
     first, second = await front.a_replica(1), await front.a_replica(2)
     for body in (HOT, HOT | {"stream": False}):
         wire = await fronts.connect(front)
-        wire.post(body)
+        wire.post(body, headers={"x-weft-explain": "1"})
         ran, other = await which(first, second)
         ran.engine.tickets.popitem()[1].fail(pb.FAULT_ENGINE, "out of luck")
         await other.engine.has(1)
@@ -96,7 +96,7 @@ async def test_a_lost_replica_is_not_used_until_it_answers_again(fronts: Fronts)
     await second.engine.has(1)
     second.engine.finish_all()
     assert 200 == (await wire.answer()).status
-    assert front.sessions.states()[first.id] is not None
+    assert front.pool.ejections()[first.id] is not None
     for _ in range(3):
         wire.post(WHOLE)
         await second.engine.has(1)
@@ -156,12 +156,12 @@ async def test_a_model_that_is_given_up_while_requests_wait_tells_them_why(front
     front.a_loading_replica()
     wire = await fronts.connect(front)
     wire.post(WHOLE)
-    await until(lambda: front.desk.loading.total == 1)
+    await until(lambda: front.dispatcher.loading.total == 1)
     front.unservable("the engine died three times")
     said = await wire.answer()
     assert 503 == said.status
     assert "the engine died three times" in said.json()["error"]["message"]
-    assert 0 == front.desk.loading.total
+    assert 0 == front.dispatcher.loading.total
 
 
 async def test_so_many_requests_wait_for_a_model_that_loads_and_not_one_more(fronts: Fronts) -> None:
@@ -170,7 +170,7 @@ async def test_so_many_requests_wait_for_a_model_that_loads_and_not_one_more(fro
     wires = [await fronts.connect(front) for _ in range(3)]
     for count, wire in enumerate(wires[:2], 1):
         wire.post(WHOLE)
-        await until(lambda count=count: front.desk.loading.total == count)
+        await until(lambda count=count: front.dispatcher.loading.total == count)
     wires[2].post(WHOLE)
     said = await wires[2].answer()
     assert (503, "5") == (said.status, said.headers["retry-after"])
@@ -180,7 +180,7 @@ async def test_so_many_requests_wait_for_a_model_that_loads_and_not_one_more(fro
     await engine.has(2)
     engine.finish_all()
     assert [200, 200] == [(await wire.answer()).status for wire in wires[:2]]
-    assert 0 == front.desk.loading.total
+    assert 0 == front.dispatcher.loading.total
 
 
 async def test_an_unservable_model_says_why_at_once(fronts: Fronts) -> None:
@@ -200,9 +200,9 @@ async def test_when_all_are_busy_requests_wait_their_turn_and_then_529(fronts: F
     wires[0].post(WHOLE)
     await engine.has(1)
     wires[1].post(WHOLE)
-    await until(lambda: front.desk.queue.total == 1)
+    await until(lambda: front.dispatcher.queue.total == 1)
     wires[2].post(WHOLE)
-    await until(lambda: front.desk.queue.total == 2)
+    await until(lambda: front.dispatcher.queue.total == 2)
     wires[3].post(WHOLE)
     said = await wires[3].answer()
     assert 529 == said.status
@@ -224,9 +224,9 @@ async def test_a_client_that_leaves_the_line_gives_its_place_up(fronts: Fronts) 
     wires = [await fronts.connect(front) for _ in range(3)]
     for place, wire in enumerate(wires):
         wire.post(WHOLE)
-        await until(lambda place=place: front.desk.queue.total == place and len(engine.tickets) == 1)
+        await until(lambda place=place: front.dispatcher.queue.total == place and len(engine.tickets) == 1)
     await wires[1].close()
-    await until(lambda: front.desk.queue.total == 1)
+    await until(lambda: front.dispatcher.queue.total == 1)
     engine.finish_all()
     assert 200 == (await wires[0].answer()).status
     await engine.has(1)
@@ -255,7 +255,7 @@ async def test_usage_of_a_resumed_stream_counts_both_parts(fronts: Fronts) -> No
     ran, other = await which(first, second)
     ran.engine.step("a")
     ran.engine.step("b")
-    await until(lambda: any(len(running.ids) == 2 for running in front.desk.running))
+    await until(lambda: any(len(running.ids) == 2 for running in front.dispatcher.in_flight))
     await ran.die()
     await other.engine.has(1)
     other.engine.step("c")
@@ -303,7 +303,7 @@ async def test_a_retiring_replica_is_left_alone(fronts: Fronts) -> None:
         await second.engine.has(1)
         second.engine.finish_all()
         assert 200 == (await wire.answer()).status
-    assert {first.id: "is retiring", second.id: None} == front.sessions.states()
+    assert {first.id: "is retiring", second.id: None} == front.pool.ejections()
 
 
 async def test_a_request_that_meets_many_retiring_replicas_is_still_served(fronts: Fronts) -> None:
@@ -313,7 +313,7 @@ async def test_a_request_that_meets_many_retiring_replicas_is_still_served(front
         retiring.engine.refuse = RequestRefused(pb.FAULT_RETIRING, "this replica retires")
     wire = await fronts.connect(front)
     wire.post(WHOLE)
-    await until(lambda: len([why for why in front.sessions.states().values() if why]) == 5)
+    await until(lambda: len([why for why in front.pool.ejections().values() if why]) == 5)
     # when the one that takes their place is ready
     engine = (await front.a_replica(6)).engine
     await engine.has(1)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from weft_contracts.gen import session_pb2 as pb
 from weft_gateway.inbound.http.exchange import Exchange
-from weft_gateway.inbound.http.front_door import FrontDoor
-from weft_gateway.inbound.inference.response import Response
-from weft_gateway.inbound.inference.running import Running
+from weft_gateway.inbound.http.hot_path_protocol import HotPathProtocol
+from weft_gateway.inbound.inference.in_flight_choice import InFlightChoice
+from weft_gateway.inbound.inference.in_flight_response import InFlightResponse
 
 Fronts = Any
 CHAT: dict[str, Any] = {"model": "sim", "messages": [{"role": "user", "content": "hi"}]}
@@ -51,7 +51,7 @@ async def test_an_answered_request_leaves_nothing_in_memory(fronts: Fronts, fiel
     replica.engine.step("x")
     replica.engine.finish_all()
     assert 200 == (await wire.answer()).status
-    assert [] == await gone(lambda: left(Running, Response))
+    assert [] == await gone(lambda: left(InFlightChoice, InFlightResponse))
 
 
 async def test_a_refused_request_leaves_nothing_in_memory(fronts: Fronts) -> None:
@@ -63,7 +63,7 @@ async def test_a_refused_request_leaves_nothing_in_memory(fronts: Fronts) -> Non
     next(iter(replica.engine.tickets.values())).fail(pb.FAULT_BAD_REQUEST, "no")
     assert 400 == (await wire.answer()).status
     replica.engine.finish_all()
-    assert [] == await gone(lambda: left(Running, Response))
+    assert [] == await gone(lambda: left(InFlightChoice, InFlightResponse))
 
 
 async def test_a_client_that_leaves_takes_its_request_and_its_connection_along(fronts: Fronts) -> None:
@@ -76,4 +76,4 @@ async def test_a_client_that_leaves_takes_its_request_and_its_connection_along(f
     assert 200 == (await wire.head())[0]
     await wire.close()
     await replica.engine.has(0)
-    assert [] == await gone(lambda: left(Running, Response, Exchange, FrontDoor))
+    assert [] == await gone(lambda: left(InFlightChoice, InFlightResponse, Exchange, HotPathProtocol))

@@ -7,7 +7,7 @@ import httpx
 import pytest
 import uvicorn
 from weft_gateway.inbound.http.application import application
-from weft_gateway.inbound.http.door import Door
+from weft_gateway.inbound.http.authenticator import Authenticator
 from weft_gateway.inbound.page.routes import Page
 from weft_gateway.projections.keys import Keys
 from weft_runtime.web import QuietServer
@@ -21,7 +21,13 @@ SVG = 'xmlns="http://www.w3.org/2000/svg"'
 @pytest.fixture
 async def gateway() -> AsyncIterator[httpx.AsyncClient]:
     """A client of a gateway that has not folded its log."""
-    app = application([Page().router], [], door=Door("local", Keys(), lambda: False), max_body=1 << 20, instance="gw")
+    app = application(
+        [Page().router],
+        [],
+        authenticator=Authenticator("local", Keys(), lambda: False),
+        max_body=1 << 20,
+        instance="gw",
+    )
     server = QuietServer(uvicorn.Config(app, ws="none", lifespan="off", log_config=None, host="127.0.0.1", port=0))
     async with served(server) as client:
         yield client

@@ -15,7 +15,7 @@ from weft_contracts.ids import ModelId, NodeId, TokenId, replica_id
 from weft_contracts.subjects import model, node, replica
 from weft_gateway.inbound.admin import logs
 from weft_gateway.inbound.http.application import application
-from weft_gateway.inbound.http.door import Door
+from weft_gateway.inbound.http.authenticator import Authenticator
 from weft_gateway.projections.directory import Directory
 from weft_gateway.projections.keys import Keys
 from weft_runtime.web import QuietServer
@@ -96,7 +96,9 @@ def given(http_port: int) -> Directory:
 async def front(far: Node) -> AsyncIterator[tuple[httpx.AsyncClient, logs.ReplicaLogs]]:
     """A client of a gateway's application, and the route."""
     route = logs.ReplicaLogs(given(far.port))
-    app = application([route.router], [], door=Door("local", Keys(), lambda: True), max_body=1 << 20, instance="gw")
+    app = application(
+        [route.router], [], authenticator=Authenticator("local", Keys(), lambda: True), max_body=1 << 20, instance="gw"
+    )
     server = QuietServer(uvicorn.Config(app, ws="none", lifespan="off", log_config=None, host="127.0.0.1", port=0))
     async with served(server) as client:
         yield client, route
@@ -189,8 +191,10 @@ async def test_a_node_that_is_away_is_named(far: Node) -> None:
     port = taken.sockets[0].getsockname()[1]
     taken.close()
     await taken.wait_closed()
-    door = Door("anyone", Keys(), lambda: True)
-    app = application([logs.ReplicaLogs(given(port)).router], [], door=door, max_body=1024, instance="gw")
+    authenticator = Authenticator("anyone", Keys(), lambda: True)
+    app = application(
+        [logs.ReplicaLogs(given(port)).router], [], authenticator=authenticator, max_body=1024, instance="gw"
+    )
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://gw") as client:
         answer = await client.get(PATH)
     assert 502 == answer.status_code

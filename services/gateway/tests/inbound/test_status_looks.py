@@ -7,7 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import httpx
+import jsonschema_rs
 import pytest
+import weft_api
 from fastapi import FastAPI
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,6 +24,7 @@ from weft_gateway.inbound.admin.rendered import NODES_SHOWN, REPLICAS_SHOWN, Ren
 from weft_gateway.inbound.admin.status import Status
 from weft_gateway.projections.directory import Directory
 from weft_testing import HandLog
+from weft_testing.answer_schemas import schema_of
 
 SPEC = ModelSpec(source=SimulatedSource(), engine="simulated")
 RECEIPT = Receipt(
@@ -99,6 +102,28 @@ def test_a_look_that_was_kept_says_what_one_made_anew_would(told: list[tuple[Any
             assert said(anew) == said(kept)
 
 
+TYPES: dict[str, Any] = {"nodes": weft_api.Node, "models": weft_api.Model, "replicas": weft_api.ShownReplica}
+LINES: dict[str, Any] = {**TYPES, "replicas": weft_api.ShownReplicaLine}
+
+
+def faults(kind: Any, answer: Any) -> list[str]:
+    """What of an answer is not as its type has it."""
+    return [error.message for error in jsonschema_rs.validator_for(schema_of(kind)).iter_errors(answer)]
+
+
+@settings(max_examples=50)
+@given(st.lists(st.sampled_from(STEPS), max_size=40))
+def test_every_piece_of_a_look_is_of_its_type(told: list[tuple[Any, Any]]) -> None:
+    directory, log = Directory(), HandLog()
+    directory.fold([log.given(aggregate, fact) for aggregate, fact in [*STEPS[:12], *told]])
+    rendered = Rendered(directory)
+    rendered.update(SHUNNED[1])
+    whole, page, _ = said(rendered)
+    for look, types in ((whole, TYPES), (page, LINES)):
+        for name, kind in types.items():
+            assert [] == faults(list[kind], look[name])
+
+
 def grown(nodes: int, replicas: int) -> tuple[Directory, HandLog]:
     """A fleet with one model; the last node and the last replica need an eye."""
     directory, log, of = Directory(), HandLog(), MODELS[0]
@@ -146,17 +171,32 @@ async def asked() -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
     """A client of the route, and what it is made from."""
     directory, log = grown(3, 2)
     caught_up = asyncio.Event()
-    world: Any = SimpleNamespace(directory=directory, log=log, running={}, problems={}, shunned={})
+    world: Any = SimpleNamespace(directory=directory, log=log, running={}, problems={}, shunned={}, full=None)
     none = SimpleNamespace(total=0)
-    sessions = SimpleNamespace(states=lambda: world.shunned)
-    desk: Any = SimpleNamespace(running=world.running, queue=none, loading=none, sessions=sessions)
+    pool = SimpleNamespace(ejections=lambda: world.shunned)
+    dispatcher: Any = SimpleNamespace(in_flight=world.running, queue=none, loading=none, pool=pool)
     projection: Any = SimpleNamespace(position=1, caught_up=caught_up, halted=None)
     health: Any = SimpleNamespace(problems=world.problems, ready=True)
-    status = Status("gw", directory, projection, desk, health, lambda: True, lambda: {"state": "off"})
+    room: Any = SimpleNamespace(problem=lambda: world.full)
+    status = Status(
+        "gw", directory, projection, dispatcher, health, lambda: True, lambda: {"state": "off", "position": 0}, room
+    )
     app = FastAPI()
     app.include_router(status.router)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gw") as client:
         yield client, world
+
+
+@pytest.mark.parametrize("path", ["/api/status", "/api/status?view=page"])
+async def test_a_log_without_room_is_the_first_trouble(asked: tuple[httpx.AsyncClient, Any], path: str) -> None:
+    client, world = asked
+    assert (await client.get(path)).json()["log"]["full"] is None
+
+    world.full, world.problems["x"] = "the disk is full", "something else"
+    said = (await client.get(path)).json()
+
+    assert ("degraded", "the disk is full") == (said["mesh"]["health"], said["log"]["full"])
+    assert ["the disk is full", "something else"] == said["mesh"]["problems"][:2]
 
 
 @pytest.mark.parametrize("path", ["/api/status", "/api/status?view=page"])
@@ -193,3 +233,21 @@ async def test_the_page_is_not_told_each_nodes_trouble_as_a_sentence(asked: tupl
     assert ["the log is halted", "node node-002 is unhealthy"] == whole["problems"]
     assert ("degraded", ["the log is halted"]) == (page["health"], page["problems"])
     assert 422 == (await client.get("/api/status?view=none")).status_code
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"), [("/api/status", weft_api.Status), ("/api/status?view=page", weft_api.StatusPage)]
+)
+async def test_a_look_is_of_its_type_and_a_renamed_field_is_a_fault(
+    asked: tuple[httpx.AsyncClient, Any], path: str, kind: Any
+) -> None:
+    # given a look that fits its type, field by field
+    client, _ = asked
+    look = (await client.get(path)).json()
+    assert [] == faults(kind, look)
+    # when a field of it bears another name
+    look["replicas"][0]["on_node"] = look["replicas"][0].pop("node_name")
+    # then it is told that the one is missing and the other is none of its type's
+    told = " ".join(faults(kind, look))
+    assert '"node_name"' in told
+    assert "on_node" in told

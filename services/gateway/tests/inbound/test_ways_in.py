@@ -1,4 +1,5 @@
-"""Ways past the door, each tried byte by byte: what bears no good key, or comes from elsewhere, reaches nothing."""
+"""Ways past the authentication, each tried byte by byte: without a good key, or from elsewhere, nothing is
+reached."""
 
 import asyncio
 import json
@@ -55,6 +56,8 @@ def asks(line: str, *headers: str, body: bytes = b"", host: str | None = "localh
     lines = [f"{line} HTTP/{version}", *([f"host: {host}"] if host is not None else []), *headers]
     if body:
         lines.append(f"content-length: {len(body)}")
+        if not any(each.startswith("content-type:") for each in headers):
+            lines.append("content-type: application/json")
     return "\r\n".join([*lines, "connection: close", "", ""]).encode("latin-1") + body
 
 
@@ -64,6 +67,12 @@ def chat(*headers: str, **more: Any) -> bytes:
 
 def bearer(secret: str, scheme: str = "Bearer") -> str:
     return f"authorization: {scheme} {secret}"
+
+
+def trailed(line: str, *trailers: str) -> bytes:
+    """A request in one piece, with trailers behind its body."""
+    chunks = [f"{len(BODY):x}", BODY.decode(), "0", *trailers, "", ""]
+    return asks(line, "content-type: application/json", "transfer-encoding: chunked") + "\r\n".join(chunks).encode()
 
 
 Attempts = list[tuple[str, bytes, int]]
@@ -129,7 +138,11 @@ WITHOUT_A_KEY: Attempts = [
         asks("GET /api/treasure", "connection: upgrade", "upgrade: websocket", "sec-websocket-version: 13"),
         401,
     ),
-    ("an upgrade of a hot route", chat("connection: upgrade", "upgrade: h2c"), 400),
+    ("an upgrade of a hot route", chat("connection: upgrade", "upgrade: h2c"), 401),
+    # behind the body
+    ("the key as a trailer", trailed(CHAT, bearer(GOOD)), 401),
+    ("the key as a trailer, of a change", trailed("POST /api/treasure", bearer(ADMIN)), 401),
+    ("the key as a trailer, of a look", trailed("GET /api/treasure", bearer(ADMIN)), 401),
     # lengths that disagree
     ("two lengths", chat("content-length: 4"), 400),
     ("a length and chunks", chat("transfer-encoding: chunked"), 400),

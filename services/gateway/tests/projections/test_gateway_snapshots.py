@@ -19,15 +19,15 @@ def test_a_gateway_from_a_snapshot_remembers_and_routes_as_one_that_folded_the_w
     history: list[Recorded], part: float
 ) -> None:
     cut = int(part * len(history))
-    whole, after = check_snapshots(lambda: Memory(requests=Requests(kept=2)), fold, history, cut, Memory.taken_up)
+    whole, after = check_snapshots(lambda: Memory(requests=Requests(kept=2)), fold, history, cut, Memory.on_restored)
     for model in MODELS:
-        assert whole.directory.targets(model) == after.directory.targets(model)
+        assert whole.directory.endpoints(model) == after.directory.endpoints(model)
     assert [*whole.requests.since(0)] == [*after.requests.since(0)]
 
 
-def test_who_waits_for_a_change_is_woken_when_a_snapshot_is_taken_up() -> None:
+def test_who_waits_for_a_change_is_woken_when_a_snapshot_is_restored() -> None:
     memory = Memory()
     before, waits = memory.directory.version, memory.directory.changed._next
-    memory.taken_up()
+    memory.on_restored()
     assert waits.is_set()
     assert before != memory.directory.version

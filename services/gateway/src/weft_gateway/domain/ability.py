@@ -11,8 +11,8 @@ Ability = Literal["text", "embeddings"]
 
 def ability_of(spec: ModelSpec) -> Ability:
     """What the spec says, or else what the file's header says."""
-    told = spec.engine_args.get("embeddings")
-    embeds = told if isinstance(told, bool) else spec.weights.embeds
+    from_spec = spec.engine_args.get("embeddings")
+    embeds = from_spec if isinstance(from_spec, bool) else spec.weights.embeds
     return "embeddings" if embeds else "text"
 
 

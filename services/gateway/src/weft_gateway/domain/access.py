@@ -1,4 +1,4 @@
-"""Who may come in: by a key, or without one where none is needed."""
+"""Which requests are let in: by an API key, or without one where none is needed."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,39 +12,46 @@ from weft_gateway.domain.keys import KeyView
 from weft_gateway.domain.refused import Refused
 
 Policy = Literal["local", "keys", "anyone"]
-"""Who needs no key: this machine, by its own name, from no foreign page; nobody; everybody."""
-NODES_OWN = frozenset(
+"""Who needs no key. `local`: this machine, by its own name and no foreign page; `keys`: nobody; `anyone`: everybody."""
+NODE_ROUTES = frozenset(
     {f"/api/node/{what}" for what in ("register", "credential", "heartbeat", "models", "drain", "resume", "deregister")}
 )
-"""What a node's machine asks for itself: these routes check a token or a signature themselves."""
-OPEN_PATHS = frozenset({"/healthz", "/readyz"}) | NODES_OWN
+"""The nodes' own routes: each checks a token or a signature itself."""
+REGISTER = "/api/node/register"
+MAX_NODES_BODY = 64 * 1024
+"""Bytes of a body on the nodes' own routes: anybody who reaches the port may send one."""
+OPEN_PATHS = frozenset({"/healthz", "/readyz"}) | NODE_ROUTES
 """The nodes' own, and probes."""
 PROBES = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json", "/asyncapi.json"})
+V1 = "/v1/"
+"""Under it lie OpenAI's routes."""
 PAGE = "/page/"
 """Under it lie the files of the first page, which is `/`."""
 MAX_SECRET = 256
 """Characters; no key is as long."""
 _NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip", b"via"})
-"""What a proxy adds: the peer is not who asks. None of it is ever believed."""
+"""Headers that a proxy adds: then the peer is not the caller. They let nobody in."""
 
 
 @dataclass(slots=True)
-class Shown:
-    """What a request shows of who asks. `peer` is the address at the socket's other end, None for a unix socket."""
+class AuthContext:
+    """What a request tells of its caller. `peer` is the address at the socket's other end, None for a unix socket."""
 
     peer: str | None
     host: str | None = None
     origin: str | None = None
     authorization: str | None = None
     forwarded: bool = False
+    origin_allowed: bool = False
+    """Whether a setting lets pages of this origin call what is asked for."""
     doubled: str | None = None
     """A header that came twice and may not."""
 
 
-def shown(headers: Iterable[tuple[bytes, bytes]], peer: str | None) -> Shown:
-    """Read it from a request's headers, whose names are in lower case."""
-    found = Shown(peer)
+def auth_context(headers: Iterable[tuple[bytes, bytes]], peer: str | None) -> AuthContext:
+    """The context in a request's headers, whose names are in lower case."""
+    found = AuthContext(peer)
     for name, value in headers:
         if name == b"host":
             found.doubled = "Host" if found.host is not None else found.doubled
@@ -59,9 +66,9 @@ def shown(headers: Iterable[tuple[bytes, bytes]], peer: str | None) -> Shown:
     return found
 
 
-def needed_for(method: str, path: str) -> Scope:
-    """The scope that a route needs; what nobody thought of needs an admin's."""
-    if path.startswith("/v1/"):
+def required_scope(method: str, path: str) -> Scope:
+    """The scope that a route needs. A route that nobody thought of here needs the scope `admin`."""
+    if path.startswith(V1):
         return "inference"
     return "read" if method in ("GET", "HEAD") else "admin"
 
@@ -71,46 +78,59 @@ def is_page(path: str) -> bool:
     return path == "/" or path.startswith(PAGE)
 
 
-def enter(shown: Shown, needed: Scope, policy: Policy, keys: Mapping[str, KeyView], now: float) -> Caller:
+def authenticate(
+    context: AuthContext, required: Scope, policy: Policy, keys: Mapping[str, KeyView], now: float
+) -> Caller:
     """Let a caller in, or raise Refused: 400 for what is ambiguous, 401 without a good key, 403 for what may not be.
 
     `keys` are by their secrets' hashes; `now` is seconds since the epoch. A page of another origin may never call.
     Where no key is needed, a secret that is none of ours is passed over: clients insist on sending something.
     """
-    if shown.doubled is not None:
-        raise Refused(400, f"The header {shown.doubled} came more than once; send it once.", code="doubled_header")
-    check_origin(shown)
-    secret = _secret(shown.authorization)
+    check_doubled(context)
+    check_origin(context)
+    secret = _secret(context.authorization)
     if secret is not None and (policy == "keys" or secret.startswith(MARK)):
-        return _by_key(secret, needed, keys, now)
+        return _by_key(secret, required, keys, now)
     if policy == "keys":
         raise unauthorized("A key is needed: send it as `Authorization: Bearer weft-…`.")
     if policy == "local":
-        check_local(shown)
+        check_local(context)
     return NOBODY
 
 
-def still(caller: Caller, keys: Mapping[str, KeyView], now: float) -> None:
-    """Refuse one whose key has ended since they came in. Raises Refused, 401."""
+def recheck(caller: Caller, keys: Mapping[str, KeyView], now: float) -> None:
+    """Refuse a caller whose key has ended since they were authenticated. Raises Refused, 401."""
     if caller.key is not None:
         _check_live(keys.get(caller.key.hash), now)
 
 
-def check_origin(shown: Shown) -> None:
-    """Refuse a page of another origin. Raises Refused, 403."""
-    origin, host = shown.origin, shown.host
-    if origin is not None and not _same_origin(origin, host):
+def check_doubled(context: AuthContext) -> None:
+    """Refuse a request with two of a header that decides who is let in. Raises Refused, 400."""
+    if context.doubled is not None:
+        raise Refused(400, f"The header {context.doubled} came more than once; send it once.", code="doubled_header")
+
+
+def check_host(context: AuthContext, *, http10: bool) -> None:
+    """Refuse a request of HTTP/1.1 without `Host` (RFC 9112, 3.2). Raises Refused, 400."""
+    if context.host is None and not http10:
+        raise Refused(400, "The header Host is missing; HTTP/1.1 demands it.", code="no_host")
+
+
+def check_origin(context: AuthContext) -> None:
+    """Refuse a page of another origin, unless a setting allows it. Raises Refused, 403."""
+    origin, host = context.origin, context.host
+    if origin is not None and not context.origin_allowed and not _same_origin(origin, host):
         raise Refused(403, f"A page of {origin[:200]} may not call this gateway.", code="foreign_origin")
 
 
-def check_local(shown: Shown) -> None:
-    """Refuse who is not this machine itself, by its own name. Raises Refused, 403."""
-    if shown.peer is not None and not is_loopback(shown.peer):
+def check_local(context: AuthContext) -> None:
+    """Refuse a caller that is not this machine itself, by its own name. Raises Refused, 403."""
+    if context.peer is not None and not is_loopback(context.peer):
         raise Refused(403, "Without a key only this machine itself may call this gateway.", code="not_loopback")
-    if shown.host is None or not is_loopback(_bare(shown.host)):
+    if context.host is None or not is_loopback(_bare(context.host)):
         what = "Without a key this gateway answers only to localhost, 127.0.0.1 or [::1] as Host."
         raise Refused(403, what, code="foreign_host")
-    if shown.forwarded:
+    if context.forwarded:
         what = "Without a key this gateway answers no proxy; set WEFT_REQUIRE_KEYS=1 behind one, and send a key."
         raise Refused(403, what, code="forwarded")
 
@@ -135,31 +155,23 @@ def needs_log(path: str) -> bool:
 
 
 def starting() -> Refused:
-    """Nothing is known yet: the log is being folded."""
+    """The refusal while the log is still being folded, so that nothing is known yet."""
     return Refused(
         503, "The gateway is starting: it still reads the event log.", code="starting", headers={"retry-after": "1"}
     )
 
 
 def unauthorized(sentence: str) -> Refused:
-    """No good key. What was sent is never said again."""
+    """The refusal of a request without a good key. It never repeats what was sent."""
     return Refused(401, sentence, code="invalid_api_key", headers={"www-authenticate": 'Bearer realm="weft"'})
 
 
-def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str | None:
-    """The first header of a name given in lower case."""
-    for key, value in headers:
-        if key == name:
-            return value.decode("latin-1")
-    return None
-
-
-def _by_key(secret: str, needed: Scope, keys: Mapping[str, KeyView], now: float) -> Caller:
+def _by_key(secret: str, required: Scope, keys: Mapping[str, KeyView], now: float) -> Caller:
     # Looked up by its hash: how long that takes tells of the hash at most, from which no secret follows.
     view = keys.get(hash_of(secret)) if len(secret) <= MAX_SECRET else None
     live = _check_live(view, now)
-    if not live.may(needed):
-        what = f"This key's scopes are {', '.join(live.scopes)}; {needed} is needed here."
+    if not live.may(required):
+        what = f"This key's scopes are {', '.join(live.scopes)}; {required} is needed here."
         raise Refused(403, what, code="scope_missing")
     return Caller(live)
 

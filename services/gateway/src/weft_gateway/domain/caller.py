@@ -1,4 +1,4 @@
-"""Who asks, once the door has let them in."""
+"""Who asks, once they are authenticated."""
 
 from dataclasses import dataclass
 
@@ -34,4 +34,4 @@ class Caller:
 
 
 NOBODY = Caller()
-"""One who needs no key."""
+"""A caller who needs no key and showed none."""

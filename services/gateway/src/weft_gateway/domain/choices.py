@@ -2,7 +2,7 @@
 
 import msgspec
 
-from weft_gateway.domain.asked import Asked, Sampling
+from weft_gateway.domain.inference_request import InferenceRequest, Sampling
 from weft_gateway.domain.refused import Refused
 
 MAX_CHOICES = 128
@@ -11,15 +11,15 @@ MAX_BYTES = 32 * 1024 * 1024
 """A body's bytes times its choices: each choice carries the prompt."""
 
 
-def choices_of(asked: Asked, size: int, draw: int) -> list[Asked]:
+def split_choices(request: InferenceRequest, size: int, draw: int) -> list[InferenceRequest]:
     """One request for each choice, prompt by prompt. `size`: the body's bytes; `draw`: 64 random bits.
 
     A seed is counted up from choice to choice, so that they differ and can be had again. Raises Refused.
     """
-    count = asked.n * (1 + len(asked.more_prompts))
+    count = request.n * (1 + len(request.more_prompts))
     if count == 1:
-        return [asked]
-    field = "n" if asked.n > 1 else "prompt"
+        return [request]
+    field = "n" if request.n > 1 else "prompt"
     if count > MAX_CHOICES or count * size > MAX_BYTES:
         raise Refused(
             400,
@@ -28,15 +28,15 @@ def choices_of(asked: Asked, size: int, draw: int) -> list[Asked]:
             param=field,
             code="out_of_range",
         )
-    found: list[Asked] = []
-    for prompt in (None, *asked.more_prompts):
+    found: list[InferenceRequest] = []
+    for prompt in (None, *request.more_prompts):
         if prompt is None:
-            one = asked
+            one = request
         elif isinstance(prompt, str):
-            one = msgspec.structs.replace(asked, text=prompt, tokens=())
+            one = msgspec.structs.replace(request, text=prompt, tokens=())
         else:
-            one = msgspec.structs.replace(asked, text=None, tokens=prompt)
-        found += [msgspec.structs.replace(one, sampling=_seeded(asked.sampling, i, draw)) for i in range(asked.n)]
+            one = msgspec.structs.replace(request, text=None, tokens=prompt)
+        found += [msgspec.structs.replace(one, sampling=_seeded(request.sampling, i, draw)) for i in range(request.n)]
     return found
 
 

@@ -1,14 +1,12 @@
 """An API key as the log has it: its hash, never its secret and never its name."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
 
+import weft_api as api
 from weft_contracts.commit import Recorded
 from weft_contracts.facts.key import Created, Revoked
 from weft_contracts.facts.values import Scope
 from weft_contracts.ids import KeyId
-
-KeyState = Literal["live", "expired", "revoked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +22,19 @@ class KeyView:
     expires_at: float | None
     created_at: float
     created_by: str
-    """The actor: another key's id, the gateway that was told of a first key, or `anonymous`."""
+    """The actor: another key's id, the gateway that was started with a first key, or `anonymous`."""
     sequence: int
     """Of its last commit."""
     revoked_at: float | None = None
 
-    def state(self, now: float) -> KeyState:
+    def state(self, now: float) -> api.SecretState:
         """`now` is seconds since the epoch."""
         if self.revoked_at is not None:
             return "revoked"
         return "expired" if self.expires_at is not None and self.expires_at <= now else "live"
 
     def may(self, needed: Scope) -> bool:
-        """Whether its scopes cover one: an admin's covers all."""
+        """Whether its scopes cover the one that is needed; the scope `admin` covers all."""
         return "admin" in self.scopes or needed in self.scopes
 
 
@@ -63,7 +61,7 @@ def evolve_key(view: KeyView | None, recorded: Recorded) -> KeyView | None:
     return view if view is None else replace(view, sequence=recorded.sequence)
 
 
-def key_shape(view: KeyView, name: str | None, now: float) -> dict[str, Any]:
+def key_shape(view: KeyView, name: str | None, now: float) -> api.Key:
     """A key as it is listed: without its hash. `now` is seconds since the epoch."""
     return {
         "id": view.id,

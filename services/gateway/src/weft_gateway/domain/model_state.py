@@ -1,29 +1,58 @@
 """How a model stands, in one word and one sentence."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from weft_placement.fleet import ModelView, ReplicaView, RunView
+from weft_api import ModelState
+from weft_fleet import ModelView, ReplicaView, RunView
 
-ModelState = Literal["ready", "loading", "placing", "unplaceable", "unservable", "empty", "deleted"]
-"""`placing`: it has no place yet, and it is not known that there is none."""
+
+class Failing(NamedTuple):
+    """A revision that was given up while one before it is kept."""
+
+    revision: int
+    reason: str
 
 
 class ModelStanding(NamedTuple):
-    """`wanted` replicas there should be, `ready` of them answer."""
+    """`wanted` replicas there should be, `ready` of them answer; what a new revision still lacks is not among them."""
 
     state: ModelState
     reason: str | None
     ready: int
     wanted: int
+    serves: int | None = None
+    """The revision that is kept: the newest, once it was ready with all its replicas. None: none ever answered."""
+    failing: Failing | None = None
 
 
 def standing(model: ModelView, replicas: Sequence[ReplicaView]) -> ModelStanding:
     """Judge a model by its own replicas. A model that still answers is ready, whatever else is wrong."""
     wanted = [replica for replica in replicas if replica.wanted and not replica.evicted]
+    coming: list[ReplicaView] = []
+    if model.replacing:
+        coming = [replica for replica in wanted if replica.state != "ready" and _of_newest(model, replica)]
+        wanted = [replica for replica in wanted if replica not in coming]
     ready = sum(replica.state == "ready" for replica in wanted)
+    failing = _failing(model)
     state, reason = _state(model, wanted, ready)
-    return ModelStanding(state, reason, ready, len(wanted))
+    if failing is not None:
+        said = f"revision {failing.revision} can't be served: {failing.reason}"
+        reason = f"{reason.rstrip('.')}; {said}" if reason else said
+    elif model.replacing and reason is None:
+        reason = _trouble_of_newest(model, coming)
+    serves = None if model.kept is None else model.serving.number
+    return ModelStanding(state, reason, ready, len(wanted), serves, failing)
+
+
+def _of_newest(model: ModelView, replica: ReplicaView) -> bool:
+    return replica.revision in model.specs and model.of(replica.revision).runs_as(model.newest)
+
+
+def _failing(model: ModelView) -> Failing | None:
+    """The newest revision, where another goes on in its place."""
+    reason = model.given_up.get(model.revision)
+    return None if reason is None or model.current.number == model.revision else Failing(model.revision, reason)
 
 
 def _state(model: ModelView, wanted: list[ReplicaView], ready: int) -> tuple[ModelState, str | None]:
@@ -34,7 +63,12 @@ def _state(model: ModelView, wanted: list[ReplicaView], ready: int) -> tuple[Mod
     if model.unservable is not None:
         return "unservable", model.unservable
     if not wanted:
-        return ("placing" if model.spec.min_replicas else "empty"), None
+        return ("placing" if model.current.spec.min_replicas else "empty"), None
+    return _coming(wanted)
+
+
+def _coming(wanted: list[ReplicaView]) -> tuple[ModelState, str | None]:
+    """The state of replicas of which none is ready."""
     homeless = [replica.unplaceable for replica in wanted if replica.state == "unplaceable"]
     if len(homeless) == len(wanted):
         return "unplaceable", next((u.reason for u in homeless if u is not None), None)
@@ -44,6 +78,15 @@ def _state(model: ModelView, wanted: list[ReplicaView], ready: int) -> tuple[Mod
     failed = (run.reason for run in runs if run.phase == "failed")
     again = (why for run in runs if (why := trouble_of(run)))
     return "loading", next(failed, None) or next(again, None)
+
+
+def _trouble_of_newest(model: ModelView, coming: list[ReplicaView]) -> str | None:
+    """What keeps a new revision from taking its place, if anything but time does."""
+    if not coming:
+        return None
+    state, reason = _coming(coming)
+    what = {"unplaceable": "has no place", "placing": "has no place yet"}.get(state, "is not ready")
+    return f"revision {model.revision} {what}: {reason}" if reason else None
 
 
 def trouble_of(run: RunView) -> str:

@@ -1,13 +1,11 @@
 """A request for change and its outcome, folded from its own facts."""
 
 from dataclasses import dataclass, replace
-from typing import Literal, cast
 
+from weft_api import RequestState
 from weft_contracts.commit import Recorded
-from weft_contracts.facts.request import Fulfilled, Rejected, RequestFact
+from weft_contracts.facts.request import ChangeRequest, Fulfilled, Rejected, TaggedChangeRequest
 from weft_contracts.ids import RequestId
-
-RequestState = Literal["pending", "fulfilled", "rejected"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +13,7 @@ class RequestView:
     """One request. `asked` is the fact that it began with."""
 
     id: RequestId
-    asked: RequestFact
+    asked: TaggedChangeRequest
     actor: str
     correlation_id: str
     event_id: str
@@ -45,10 +43,10 @@ def evolve_request(view: RequestView | None, recorded: Recorded) -> RequestView 
         if isinstance(fact, Fulfilled | Rejected):
             if view is not None and view.outcome is None:
                 view = replace(view, outcome=fact, ended_at=recorded.at, sequence=recorded.sequence)
-        elif view is None:
+        elif view is None and isinstance(fact, ChangeRequest):
             view = RequestView(
                 id=RequestId(recorded.aggregate.key),
-                asked=cast("RequestFact", fact),
+                asked=fact,
                 actor=recorded.actor,
                 correlation_id=recorded.correlation_id,
                 event_id=recorded.event_id,

@@ -1,22 +1,29 @@
 """Nodes, models, replicas and requests as the admin API and the tables show them."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
-from weft_contracts.budget import budget_text
+import weft_api as api
 from weft_contracts.commit import Recorded
+from weft_contracts.facts.mesh import BrakeSet
 from weft_contracts.facts.request import Fulfilled, Rejected
-from weft_contracts.facts.values import Caps
-from weft_placement.fleet import Held, ModelView, NodeView, ReplicaView, RunView
+from weft_fleet import ModelView, NodeAssignments, NodeView, ReplicaView, RunView
 
 from weft_gateway.domain.ability import ability_of
 from weft_gateway.domain.model_state import ModelStanding, trouble_of
 from weft_gateway.domain.request_view import RequestView
+from weft_gateway.domain.value_shapes import (
+    addresses_shape,
+    backend_shape,
+    caps_shape,
+    file_shape,
+    hardware_shape,
+    member_shape,
+    spec_shape,
+)
 
-Shape = dict[str, Any]
 
-
-def node_shape(view: NodeView) -> Shape:
+def node_shape(view: NodeView) -> api.Node:
     """A node as it is listed."""
     return {
         "id": view.id,
@@ -24,21 +31,21 @@ def node_shape(view: NodeView) -> Shape:
         "kind": view.kind,
         "state": view.state,
         "approved": view.approved,
-        "addresses": view.addresses.model_dump(mode="json"),
+        "addresses": addresses_shape(view.addresses),
         "labels": dict(view.labels),
-        "hardware": view.hardware.model_dump(mode="json") if view.hardware else None,
-        "backends": [backend.model_dump(mode="json") for backend in view.backends],
+        "hardware": hardware_shape(view.hardware) if view.hardware else None,
+        "backends": [backend_shape(backend) for backend in view.backends],
         "builtins": list(view.builtins),
         "pressure": {str(device): used for device, used in view.pressure.items()},
         "agent_version": view.agent_version,
         "cordoned": view.cordoned,
         "drain": drain_shape(view),
         "caps": caps_shape(view.caps),
-        "reason": view.rejected,
+        "reason": view.cut_off or view.rejected,
     }
 
 
-def drain_shape(view: NodeView) -> Shape | None:
+def drain_shape(view: NodeView) -> api.Drain | None:
     """Null while it doesn't drain; `unfinished` are requests that still ran at its end, by replica."""
     if view.drain is None:
         return None
@@ -48,44 +55,37 @@ def drain_shape(view: NodeView) -> Shape | None:
         "deadline_s": view.drain.deadline_s,
         "ends_at": view.drain_ends_at,
         "leaves": view.drain.leaves,
-        "unfinished": dict(view.unfinished),
+        "unfinished": {str(replica): left for replica, left in view.unfinished.items()},
     }
 
 
-def node_detail(view: NodeView, held: Held) -> Shape:
-    """A node with what runs on it and what that claims, in bytes by device."""
-    return node_shape(view) | {
+def node_detail(view: NodeView, held: NodeAssignments, heartbeat: api.Heartbeat | None) -> api.NodeDetail:
+    """A node with what runs on it and what that claims, in bytes by device; `heartbeat`: its last one over HTTP."""
+    return {
+        **node_shape(view),
         "replicas": [id for id, assignment in held.assignments.items() if assignment.holds],
         "claims": {str(device): claimed for device, claimed in held.claims.items()},
-        "files": {source: found.model_dump(mode="json") for source, found in view.files.items()},
+        "files": {source: file_shape(found) for source, found in view.files.items()},
         "own_labels": dict(view.own_labels),
         "set_labels": dict(view.set_labels),
         "own_caps": caps_shape(view.own_caps),
         "set_caps": caps_shape(view.set_caps),
+        "heartbeat": heartbeat,
     }
 
 
-def labels_shape(view: NodeView) -> Shape:
+def labels_shape(view: NodeView) -> api.Labels:
     """What a node bears, what it says of itself, and what an admin set or (null) took away."""
     return {"labels": dict(view.labels), "own": dict(view.own_labels), "set": dict(view.set_labels)}
 
 
-def caps_shape(caps: Caps) -> Shape:
-    """Null is not said; a cap of 0 and a budget without text are no limit."""
-    budget = caps.vram_budget
-    return {
-        "replicas_per_model": caps.replicas_per_model,
-        "vram_budget": None if budget is None else budget_text(budget),
-    }
-
-
-def claim_shape(held: Held) -> Shape:
+def claim_shape(held: NodeAssignments) -> api.Claim:
     """How many replicas hold something on a node, and how many bytes."""
     return {"replicas": held.replicas, "bytes": sum(held.claims.values())}
 
 
-def model_shape(view: ModelView, stands: ModelStanding, created: float) -> Shape:
-    """A model with its newest spec."""
+def model_shape(view: ModelView, stands: ModelStanding, created: float) -> api.Model:
+    """A model with its newest spec; `serves` is the revision that is kept until the newest was ready as a whole."""
     return {
         "id": view.id,
         "name": view.name,
@@ -94,35 +94,47 @@ def model_shape(view: ModelView, stands: ModelStanding, created: float) -> Shape
         "ready": stands.ready,
         "wanted": stands.wanted,
         "revision": view.revision,
+        "serves": stands.serves,
+        "failing": failing_shape(stands),
         "digest": view.digest,
-        "spec": view.spec.model_dump(mode="json"),
+        "spec": spec_shape(view.spec),
         "created_at": created,
     }
 
 
-def openai_model(view: ModelView, created: float) -> Shape:
+def openai_model(view: ModelView, created: float) -> api.OpenAIModel:
     """A model as OpenAI lists it."""
     return {"id": view.name, "object": "model", "created": int(created), "owned_by": "weft"}
 
 
-def openai_model_detail(view: ModelView, created: float, stands: ModelStanding) -> Shape:
-    """OpenAI's shape and, under `weft`, how the model stands."""
-    return openai_model(view, created) | {
+def openai_model_detail(view: ModelView, created: float, stands: ModelStanding) -> api.OpenAIModelDetail:
+    """OpenAI's shape and, under `weft`, how the model stands and what the revision that serves can do."""
+    spec = view.serving.spec
+    return {
+        **openai_model(view, created),
         "weft": {
             "id": view.id,
             "state": stands.state,
             "reason": stands.reason,
             "ready": stands.ready,
             "wanted": stands.wanted,
-            "engine": view.spec.engine,
-            "ability": ability_of(view.spec),
-            "context_tokens": view.spec.context_tokens,
+            "engine": spec.engine,
+            "ability": ability_of(spec),
+            "context_tokens": spec.context_tokens,
             "revision": view.revision,
-        }
+            "serves": stands.serves,
+            "failing": failing_shape(stands),
+        },
     }
 
 
-def replica_shape(view: ReplicaView, model_name: str, nodes: Mapping[Any, NodeView]) -> Shape:
+def failing_shape(stands: ModelStanding) -> api.Failing | None:
+    """The revision that can't be served while another is kept, and why."""
+    failing = stands.failing
+    return None if failing is None else {"revision": failing.revision, "reason": failing.reason}
+
+
+def replica_shape(view: ReplicaView, model_name: str, nodes: Mapping[Any, NodeView]) -> api.Replica:
     """A replica, with its leading run."""
     leader = view.leader
     run = view.runs.get(leader.node) if leader is not None else None
@@ -137,7 +149,7 @@ def replica_shape(view: ReplicaView, model_name: str, nodes: Mapping[Any, NodeVi
         "wanted": view.wanted,
         "node": leader.node if leader is not None else None,
         "node_name": node.name if node is not None else None,
-        "members": [member.model_dump(mode="json") for member in view.members],
+        "members": [member_shape(member) for member in view.members],
         "epoch": view.epoch,
         "engine": run.engine if run is not None else None,
         "engine_version": run.engine_version if run is not None else "",
@@ -149,7 +161,7 @@ def replica_shape(view: ReplicaView, model_name: str, nodes: Mapping[Any, NodeVi
     }
 
 
-def replica_line(view: ReplicaView, model_name: str, nodes: Mapping[Any, NodeView]) -> Shape:
+def replica_line(view: ReplicaView, model_name: str, nodes: Mapping[Any, NodeView]) -> api.ReplicaLine:
     """A replica in one line, as the first page shows it; `bytes` is what it claims on all devices."""
     leader = view.leader
     node = nodes.get(leader.node) if leader is not None else None
@@ -175,7 +187,12 @@ def _why(view: ReplicaView, run: RunView | None) -> str | None:
     return trouble_of(run) or run.reason or None
 
 
-def request_shape(view: RequestView) -> Shape:
+def brake_shape(brake: BrakeSet) -> api.Brake:
+    """How many nodes fell silent at once."""
+    return {"silent": brake.silent, "healthy_before": brake.healthy_before}
+
+
+def request_shape(view: RequestView) -> api.ChangeRequest:
     """A request for change and its outcome."""
     outcome = view.outcome
     return {
@@ -194,13 +211,13 @@ def request_shape(view: RequestView) -> Shape:
     }
 
 
-def event_shape(commit: Recorded) -> Shape:
+def event_shape(commit: Recorded) -> api.Commit:
     """A commit of the log."""
     return {
         "sequence": commit.sequence,
         "kind": commit.aggregate.kind,
         "key": commit.aggregate.key,
-        "facts": [fact.model_dump(mode="json") for fact in commit.facts],
+        "facts": [cast("api.Fact", fact.model_dump(mode="json")) for fact in commit.facts],
         "event_id": commit.event_id,
         "correlation_id": commit.correlation_id,
         "causation_id": commit.causation_id,

@@ -6,43 +6,49 @@ from typing import Any
 import msgspec
 from weft_contracts.gen import session_pb2 as pb
 
-from weft_gateway.domain.asked import Asked
+from weft_gateway.domain.inference_request import InferenceRequest
 
 
-def submission(asked: Asked, correlation_id: str, traceparent: str = "") -> pb.Submit:
+def submission(request: InferenceRequest, correlation_id: str, traceparent: str = "") -> pb.Submit:
     """The Submit that starts a request; its number is given by the session."""
     submit = pb.Submit(
-        correlation_id=correlation_id, max_tokens=asked.max_tokens, stop=asked.stop, traceparent=traceparent
+        correlation_id=correlation_id, max_tokens=request.max_tokens, stop=_stops(request), traceparent=traceparent
     )
-    if asked.chat:
+    if request.chat:
         messages = submit.chat.messages
-        for role, content in asked.chat:
-            messages.add(role=role, content=content)
-    elif asked.text is not None:
-        submit.text = asked.text
+        for role, content, name in request.chat:
+            messages.add(role=role, content=content, name=name)
+    elif request.text is not None:
+        submit.text = request.text
     else:
-        submit.tokens.ids.extend(asked.tokens)
-    drawing: dict[str, Any] = msgspec.structs.asdict(asked.sampling)
+        submit.tokens.ids.extend(request.tokens)
+    drawing: dict[str, Any] = msgspec.structs.asdict(request.sampling)
     submit.sampling.CopyFrom(pb.Sampling(**drawing))
-    if asked.scores is not None:
-        submit.scores = asked.scores
-    if asked.constraint is not None:
-        submit.constraint.json_schema, submit.constraint.or_text = asked.constraint
-    for id, value in asked.bias:
+    if request.scores is not None:
+        submit.scores = request.scores
+    if request.constraint is not None:
+        submit.constraint.MergeFrom(pb.Constraint(**request.constraint._asdict()))
+    for id, value in request.bias:
         submit.bias.add(id=id, value=value)
     return submit
 
 
 def resumption(
-    asked: Asked, correlation_id: str, output_ids: Sequence[int], text_sent: str, traceparent: str = ""
+    request: InferenceRequest, correlation_id: str, output_ids: Sequence[int], text_sent: str, traceparent: str = ""
 ) -> pb.Submit | None:
     """The Submit that goes on where another replica ended; None if the budget is used up already."""
-    submit = submission(asked, correlation_id, traceparent)
-    if asked.max_tokens:
-        left = asked.max_tokens - len(output_ids)
+    submit = submission(request, correlation_id, traceparent)
+    if request.max_tokens:
+        left = request.max_tokens - len(output_ids)
         if left <= 0:
             return None
         submit.max_tokens = left
     submit.resume.output_ids.extend(output_ids)
     submit.resume.text_sent = text_sent
     return submit
+
+
+def _stops(request: InferenceRequest) -> tuple[str, ...]:
+    """A call's JSON is none of the answer's text, so nothing stops within it."""
+    must_call = request.calls and request.constraint is not None and not request.constraint.or_text
+    return () if must_call else request.stop

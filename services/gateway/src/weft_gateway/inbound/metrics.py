@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
-from weft_gateway.inbound.inference.running import Running
+from weft_gateway.inbound.inference.in_flight_choice import InFlightChoice
 
 _SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 _PER_TOKEN = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5)
@@ -49,7 +49,7 @@ class Metrics:
             registry=registry,
         )
         self._refused = Counter(
-            "weft_gateway_refused", "Inference requests refused at once", ("status",), registry=registry
+            "weft_gateway_refused", "Requests answered with an error status", ("status", "route"), registry=registry
         )
         self._elsewhere = Counter(
             "weft_gateway_went_elsewhere", "Requests whose replica failed them", ("how",), registry=registry
@@ -60,21 +60,21 @@ class Metrics:
         """A gauge read at each scrape."""
         Gauge(name, what, registry=self._registry).set_function(read)
 
-    def request_ended(self, running: Running, outcome: str, now: float) -> None:
-        """See desk.Counts."""
-        operation = "chat" if running.asked.chat else "text_completion"
-        labels = (operation, running.asked.model)
-        self._duration.labels(*labels, "" if outcome == "ok" else outcome).observe(now - running.started_at)
-        if not running.first_at:
+    def request_ended(self, choice: InFlightChoice, outcome: str, now: float) -> None:
+        """See request_dispatcher.RequestMetrics."""
+        operation = "chat" if choice.request.chat else "text_completion"
+        labels = (operation, choice.request.model)
+        self._duration.labels(*labels, "" if outcome == "ok" else outcome).observe(now - choice.started_at)
+        if not choice.first_at:
             return
-        self._first.labels(*labels).observe(running.first_at - running.started_at)
+        self._first.labels(*labels).observe(choice.first_at - choice.started_at)
         if outcome != "ok":
             return
-        usage = running.usage
+        usage = choice.usage
         self._usage.labels(*labels, "input").observe(usage.prompt)
         self._usage.labels(*labels, "output").observe(usage.output)
-        if usage.output > 1 and running.asked.stream:
-            self._per_token.labels(*labels).observe((now - running.first_at) / (usage.output - 1))
+        if usage.output > 1 and choice.request.stream:
+            self._per_token.labels(*labels).observe((now - choice.first_at) / (usage.output - 1))
 
     def embedded(self, model: str, outcome: str, seconds: float, tokens: int) -> None:
         """An embedding request is over."""
@@ -82,12 +82,12 @@ class Metrics:
         if outcome == "ok":
             self._usage.labels("embeddings", model, "input").observe(tokens)
 
-    def refused_early(self, status: int) -> None:
-        """See desk.Counts."""
-        self._refused.labels(str(status)).inc()
+    def refused(self, status: int, route: str) -> None:
+        """A client was answered an error. `route`: a hot route's name, or the path's `error_metrics.route_label`."""
+        self._refused.labels(str(status), route).inc()
 
     def went_elsewhere(self, how: str) -> None:
-        """See desk.Counts."""
+        """See request_dispatcher.RequestMetrics."""
         self._elsewhere.labels(how).inc()
 
     def shed(self) -> None:

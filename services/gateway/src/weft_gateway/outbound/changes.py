@@ -6,9 +6,10 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from weft_contracts.catalogue import owner_of
 from weft_contracts.commit import Cause, Commit, Guard
 from weft_contracts.facts.fact import Fact
-from weft_contracts.facts.request import Fulfilled
+from weft_contracts.facts.request import ChangeRequest, Fulfilled
 from weft_contracts.ids import CorrelationId, RequestId, request_id
 from weft_contracts.subjects import Aggregate, request
 from weft_eventlog import Conflict, EventLog, LogUnavailable, new_event_id
@@ -16,6 +17,7 @@ from weft_eventlog.errors import LogFull
 
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.request_view import RequestView, evolve_request
+from weft_gateway.outbound.log_space import LogSpace
 
 APPEND_S = 5.0
 
@@ -28,7 +30,7 @@ def id_for(actor: str, route: str, key: str | None) -> RequestId:
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class OwnChange:
     """A change of an aggregate that gateways own: it stands in one batch with its request and the outcome."""
 
     aggregate: Aggregate
@@ -42,26 +44,30 @@ class Own:
 class Changes:
     """Appends to the log on behalf of callers."""
 
-    def __init__(self, log: EventLog, connected: Callable[[], bool]) -> None:
+    def __init__(self, log: EventLog, connected: Callable[[], bool], log_space: LogSpace) -> None:
         self._log = log
         self._connected = connected
+        self.log_space = log_space
 
     async def ask(
         self,
         id: RequestId,
-        fact: Fact,
+        fact: ChangeRequest,
         correlation_id: str,
         drawn: frozenset[str] = frozenset(),
         *,
         actor: str,
-        own: Own | None = None,
+        own: OwnChange | None = None,
     ) -> RequestView | None:
         """Append a request; the view of the one that stands there already if its key was used before.
 
-        `own`: what is asked for is the gateway's own to do, and is done with it.
+        `own`: where gateways own the request: what is asked for is done with it. Every other request waits for the
+        service that owns it.
         Raises Refused: 409 where what it would change moved meanwhile, 422 for a key that was used for something
         else, 503 while the log is away.
         """
+        if (owner_of(fact) == "gateway") != (own is not None):
+            raise ValueError(f"{fact.type} is answered by {owner_of(fact)}")
         if not self._connected():
             raise away()
         aggregate, cause = request(id), Cause(CorrelationId(correlation_id))
@@ -79,8 +85,12 @@ class Changes:
                 raise Refused(409, f"{own.aggregate} was changed at the same time; try again.", code="moved") from None
             return found
         except LogFull as error:
-            raise Refused(503, f"{error}.", code="log_full") from None
+            self.log_space.refused(f"{error}; nothing can change until its server has room again, what runs is served")
+            raise Refused(503, f"{self.log_space.problem() or error}.", code="log_full") from None
         except LogUnavailable:
+            if (full := self.log_space.disk_full()) is not None:  # a server that fails at a write answers nothing
+                why = f"{full}. Whether the change was taken shows at /api/requests/{id}."
+                raise Refused(503, why, code="log_full", extra={"request": id}) from None
             raise Refused(
                 503,
                 f"The event log did not answer; whether the change was taken shows at /api/requests/{id}.",

@@ -1,4 +1,4 @@
-"""The first admin key: made elsewhere, told by its hash, recorded once by whichever gateway comes first."""
+"""The first admin key: made elsewhere, given to gateways by its hash, recorded once by the gateway that comes first."""
 
 import asyncio
 import random
@@ -23,7 +23,7 @@ _LONGEST_PAUSE = 10.0
 
 
 class FirstKey:
-    """Until the key is in the log, this gateway is not ready: nobody could administrate. Revoked, it stays so."""
+    """Until the key is in the log, this gateway is not ready: no admin could call it. A revoked one stays revoked."""
 
     def __init__(
         self,

@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 
 from weft_contracts.commit import Recorded
 from weft_contracts.ids import ModelId, NodeId
-from weft_placement.fleet import Fleet, ModelView, ReplicaView
+from weft_fleet import Fleet, ModelView, ReplicaView
 
 from weft_gateway.domain.caller import NOBODY, Caller
-from weft_gateway.domain.prospect import Prospect, prospect
-from weft_gateway.domain.ready_targets import ready_targets
 from weft_gateway.domain.refused import Refused
-from weft_gateway.domain.target import Target
+from weft_gateway.domain.routing.endpoint import Endpoint, ready_endpoints
+from weft_gateway.domain.unavailability import Unavailability, why_unavailable
 from weft_gateway.projections.signal import Signal
 
 _OF_NODES = ("node", "machine", "run", "inspection")
@@ -30,31 +29,31 @@ class Directory:
     """When a model's first revision was accepted, in seconds since the epoch."""
     event_id: str = ""
     """Of the last folded commit; its sequence is the fleet's position."""
-    _targets: dict[ModelId, tuple[Target, ...]] = field(
-        default_factory=dict[ModelId, tuple[Target, ...]], compare=False
+    _endpoints: dict[ModelId, tuple[Endpoint, ...]] = field(
+        default_factory=dict[ModelId, tuple[Endpoint, ...]], compare=False
     )
 
     def fold(self, commits: Sequence[Recorded]) -> None:
-        """Fold a batch and wake who waits for a change."""
+        """Fold a batch and wake the tasks that wait for a change."""
         for commit in commits:
             self.fleet.apply(commit)
             if commit.aggregate.kind == "model":
                 self.created.setdefault(ModelId(commit.aggregate.key), commit.at)
             self.event_id = commit.event_id
-        self.stirred()
+        self.invalidate()
 
-    def stirred(self) -> None:
-        """What was read before may be stale: wake who waits for a change."""
-        self._targets.clear()
+    def invalidate(self) -> None:
+        """What was read before may be stale: forget it and wake the tasks that wait for a change."""
+        self._endpoints.clear()
         self.version += 1
         self.changed.fire()
 
     def model(self, name: str) -> ModelView | None:
-        """The model that bears a name; None for a deleted one."""
+        """The model of a name; None for a deleted one."""
         return self.fleet.model_named(name)
 
-    def asked_for(self, name: str, caller: Caller = NOBODY) -> ModelView:
-        """The same, where there must be one. Raises Refused, 403, or 404, which names what there is for the caller."""
+    def model_for(self, name: str, caller: Caller = NOBODY) -> ModelView:
+        """The model that a caller names. Raises Refused: 403, or 404, which lists the models that it may use."""
         caller.check_model(name)
         model = self.model(name)
         if model is None:
@@ -69,16 +68,16 @@ class Directory:
         served = (m for m in self.fleet.models.values() if not m.deleted and (only is None or m.name in only))
         return sorted(served, key=lambda m: m.name)
 
-    def targets(self, model: ModelId) -> tuple[Target, ...]:
+    def endpoints(self, model: ModelId) -> tuple[Endpoint, ...]:
         """Where a model's ready replicas answer."""
-        found = self._targets.get(model)
+        found = self._endpoints.get(model)
         if found is None:
-            found = self._targets[model] = tuple(ready_targets(self.fleet, model))
+            found = self._endpoints[model] = tuple(ready_endpoints(self.fleet, model))
         return found
 
-    def is_current(self, target: Target) -> bool:
+    def is_current(self, endpoint: Endpoint) -> bool:
         """Whether the log still says that this very run is ready."""
-        return any(t.event_id == target.event_id for t in self.targets(target.model))
+        return any(t.event_id == endpoint.event_id for t in self.endpoints(endpoint.model))
 
     def is_removed(self, id: NodeId) -> bool:
         """Whether a node is out of the mesh."""
@@ -90,11 +89,11 @@ class Directory:
         return [r for id in model.replicas if (r := self.fleet.replicas.get(id)) is not None]
 
     def name_of_node(self, commit: Recorded) -> dict[str, str]:
-        """The name of the node that a commit is about, by its id; empty where it is about none, or nobody knows it."""
+        """The name of the node that a commit is about, by its id; empty where it is about none that is known."""
         id = NodeId(commit.aggregate.key.partition(".")[0])
         node = self.fleet.nodes.get(id) if commit.aggregate.kind in _OF_NODES else None
         return {id: node.name} if node is not None else {}
 
-    def prospect(self, model: ModelView) -> Prospect:
-        """What can be hoped for when none of its replicas is ready."""
-        return prospect(model, self.replicas(model), self.fleet.nodes.values())
+    def why_unavailable(self, model: ModelView) -> Unavailability:
+        """Why the model is not served while none of its replicas is ready, and whether waiting helps."""
+        return why_unavailable(model, self.replicas(model), self.fleet.nodes.values())

@@ -24,7 +24,7 @@ class Keys:
                 if view is not None:
                     self.views[id] = self.by_hash[view.hash] = view
 
-    def taken_up(self) -> None:
+    def on_restored(self) -> None:
         """The views were filled from a snapshot."""
         self.by_hash.clear()
         self.by_hash.update((view.hash, view) for view in self.views.values())

@@ -1,4 +1,4 @@
-"""Wakes who waits for the next change, without keeping count of them."""
+"""A signal of changes: wakes all tasks that wait for the next one, without a list of them."""
 
 import asyncio
 

@@ -1,19 +1,21 @@
 """OpenAI's chat completion answers."""
 
-from weft_gateway.domain.answers.call_reader import CallReader
-from weft_gateway.domain.answers.form import Envelope, FinishReason, Scores, encode
-from weft_gateway.domain.answers.scores import chat_logprobs
+from collections.abc import Sequence
+
+from weft_gateway.domain.answers.choice_encoder import CompletionEnvelope, FinishReason, Scores, encode
+from weft_gateway.domain.answers.logprobs import chat_logprobs
+from weft_gateway.domain.answers.tool_call_parser import ToolCallDeltas, ToolCallParser
 
 CHAT = b"chat.completion.chunk", b"chat.completion"
 
 
-class ChatChoice:
+class ChatEncoder:
     """Templates of one choice: text alone."""
 
     __slots__ = ("_choice", "_index", "_tail", "after", "before")
-    crafted = False
+    more_than_text = False
 
-    def __init__(self, envelope: Envelope, index: int) -> None:
+    def __init__(self, envelope: CompletionEnvelope, index: int) -> None:
         self._index = index
         self._choice = envelope.event_head + b'%d,"delta":' % index
         self._tail = envelope.event_tail
@@ -42,11 +44,11 @@ class ChatChoice:
         ) % (self._index, content, more, logprobs, finish.encode())
 
 
-class ScoredChatChoice(ChatChoice):
+class LogprobsChatEncoder(ChatEncoder):
     """Text with log probabilities."""
 
     __slots__ = ()
-    crafted = True
+    more_than_text = True
 
     def event(self, text: str, scores: Scores) -> bytes:
         return self.before + encode(text) + b'},"logprobs":%b,"finish_reason":null' % chat_logprobs(scores) + self._tail
@@ -55,51 +57,73 @@ class ScoredChatChoice(ChatChoice):
         return self._whole(encode(text), b"", chat_logprobs(scores), finish)
 
 
-class CallingChatChoice(ChatChoice):
-    """Text, or the call of a tool: what begins with a brace is a call."""
+class ToolCallingChatEncoder(ChatEncoder):
+    """Text, or calls of tools. A call that was cut short is a call with the arguments so far, and never text."""
 
-    __slots__ = ("_call_id", "_reader")
-    crafted = True
+    __slots__ = ("_call_id", "_names", "_or_json", "_parser")
+    more_than_text = True
 
-    def __init__(self, envelope: Envelope, index: int) -> None:
+    def __init__(self, envelope: CompletionEnvelope, index: int, names: Sequence[str], *, or_json: bool) -> None:
         super().__init__(envelope, index)
         self._call_id = f"call-{envelope.id}-{index}"
-        self._reader = CallReader()
+        self._names = names
+        self._or_json = or_json
+        self._parser = self._new_parser()
 
     def opening(self) -> bytes:
-        content = b"null" if self._reader.name is not None else b'""'
+        content = b"null" if self._parser.called else b'""'
         return self._choice + b'{"role":"assistant","content":' + content + self.after
 
     def event(self, text: str, scores: Scores) -> bytes:
-        was_named = self._reader.name is not None
-        said, arguments = self._reader.feed(text)
-        made = self.before + encode(said) + self.after if said else b""
-        if self._reader.name is not None and (arguments or not was_named):
-            function = b'"function":{"arguments":%b}' % encode(arguments)
-            if not was_named:
-                function = self._named(self._reader.name, arguments)
-            made += self._choice + b'{"tool_calls":[{"index":0,%b}]' % function + self.after
-        return made
+        plain, deltas = self._parser.feed(text)
+        return (self.before + encode(plain) + self.after if plain else b"") + self._events(deltas)
 
     def closing(self, finish: FinishReason) -> bytes:
-        rest = self._reader.rest()
-        said = self.before + encode(rest) + self.after if rest else b""
-        return said + super().closing("tool_calls" if self._reader.complete and finish == "stop" else finish)
+        rest = self._events(self._parser.rest())
+        return rest + super().closing(_ending(self._parser, finish))
 
     def whole(self, text: str, scores: Scores, finish: FinishReason) -> bytes:
-        reader = CallReader()
-        said, arguments = reader.feed(text)
-        if reader.name is None:
-            return self._whole(encode(said + reader.rest()), b"", b"null", finish)
-        call = b',"tool_calls":[{%b}]' % self._named(reader.name, arguments)
-        return self._whole(b"null", call, b"null", "tool_calls" if reader.complete and finish == "stop" else finish)
+        parser = self._new_parser()
+        plain, deltas = parser.feed(text)
+        calls: list[tuple[str, list[str]]] = []
+        for delta in (*deltas, *parser.rest()):
+            if delta.name is not None:
+                calls.append((delta.name, []))
+            calls[delta.call][1].append(delta.arguments)
+        if not calls:
+            return self._whole(encode(plain), b"", b"null", _ending(parser, finish))
+        made = b",".join(
+            b"{%b}" % self._named(index, name, "".join(arguments)) for index, (name, arguments) in enumerate(calls)
+        )
+        return self._whole(b"null", b',"tool_calls":[%b]' % made, b"null", _ending(parser, finish))
 
     def restart(self) -> None:
-        self._reader = CallReader()
+        self._parser = self._new_parser()
 
-    def _named(self, name: str, arguments: str) -> bytes:
-        return b'"id":"%b","type":"function","function":{"name":%b,"arguments":%b}' % (
+    def _new_parser(self) -> ToolCallParser:
+        return ToolCallParser(self._names, or_json=self._or_json)
+
+    def _events(self, deltas: ToolCallDeltas) -> bytes:
+        made = b""
+        for index, name, arguments in deltas:
+            if name is None:
+                members = b'"function":{"arguments":%b}' % encode(arguments)
+            else:
+                members = self._named(index, name, arguments)
+            made += self._choice + b'{"tool_calls":[{"index":%d,%b}]' % (index, members) + self.after
+        return made
+
+    def _named(self, index: int, name: str, arguments: str) -> bytes:
+        return b'"id":"%b-%d","type":"function","function":{"name":%b,"arguments":%b}' % (
             self._call_id.encode(),
+            index,
             encode(name),
             encode(arguments),
         )
+
+
+def _ending(parser: ToolCallParser, finish: FinishReason) -> FinishReason:
+    """A call that isn't whole was cut, whatever cut it."""
+    if parser.cut or finish == "length":
+        return "length"
+    return "tool_calls" if parser.called else finish

@@ -1,18 +1,18 @@
 """OpenAI's text completion answers."""
 
-from weft_gateway.domain.answers.form import Envelope, FinishReason, Scores, encode
-from weft_gateway.domain.answers.scores import text_logprobs
+from weft_gateway.domain.answers.choice_encoder import CompletionEnvelope, FinishReason, Scores, encode
+from weft_gateway.domain.answers.logprobs import text_logprobs
 
 COMPLETION = b"text_completion", b"text_completion"
 
 
-class TextChoice:
+class TextEncoder:
     """Templates of one choice. `echo`: what the answer begins with."""
 
     __slots__ = ("_choice", "_echo", "_index", "_tail", "after", "before")
-    crafted = False
+    more_than_text = False
 
-    def __init__(self, envelope: Envelope, index: int, echo: str = "") -> None:
+    def __init__(self, envelope: CompletionEnvelope, index: int, echo: str = "") -> None:
         self._index = index
         self._echo = echo
         self._choice = envelope.event_head + b'%d,"text":' % index
@@ -44,13 +44,13 @@ class TextChoice:
         )
 
 
-class ScoredTextChoice(TextChoice):
+class LogprobsTextEncoder(TextEncoder):
     """Text with log probabilities; `top`: of how many likeliest tokens."""
 
     __slots__ = ("_offset", "_top")
-    crafted = True
+    more_than_text = True
 
-    def __init__(self, envelope: Envelope, index: int, top: int) -> None:
+    def __init__(self, envelope: CompletionEnvelope, index: int, top: int) -> None:
         super().__init__(envelope, index)
         self._top = top
         self._offset = 0

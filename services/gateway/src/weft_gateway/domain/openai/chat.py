@@ -4,21 +4,24 @@ from typing import Any
 
 import msgspec
 
-from weft_gateway.domain.asked import Asked
+from weft_gateway.domain.attribution import attribution_of
+from weft_gateway.domain.inference_request import InferenceRequest
 from weft_gateway.domain.openai.decoding import decode, too_deep
-from weft_gateway.domain.openai.fields import Common, Neutral, refuse_unless_neutral, unsupported
+from weft_gateway.domain.openai.fields import CommonFields, Neutral, refuse_unless_neutral, unsupported
 from weft_gateway.domain.openai.messages import Turn, messages_of
-from weft_gateway.domain.openai.ranges import asked_of, out_of_range, token_budget
+from weft_gateway.domain.openai.ranges import inference_request, out_of_range, token_budget
 from weft_gateway.domain.openai.response_format import ResponseFormat, constraint_of
 from weft_gateway.domain.openai.tools import Choice, Tool, tools_of, with_tools
 from weft_gateway.domain.refused import Refused
 
 MAX_TOP_LOGPROBS = 20
 _FUNCTIONS = "it is deprecated; use `tools`"
+TIERS = ("auto", "default")
+"""Of service: both are the one that there is."""
 _NO_SETTING = "models here have no such setting"
 
 
-class ChatBody(Common, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ChatBody(CommonFields, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The body as OpenAI documents it."""
 
     messages: list[Turn]
@@ -26,7 +29,7 @@ class ChatBody(Common, frozen=True, forbid_unknown_fields=True, kw_only=True):
     tools: list[Tool] | None = None
     tool_choice: str | Choice | None = None
     parallel_tool_calls: bool | None = None
-    """Both values are kept: one answer makes at most one call."""
+    """Whether one answer may make several calls; by default it may."""
     logprobs: bool | None = None
     top_logprobs: int | None = None
     response_format: ResponseFormat | None = None
@@ -39,10 +42,10 @@ class ChatBody(Common, frozen=True, forbid_unknown_fields=True, kw_only=True):
     reasoning_effort: Any = None
     verbosity: Any = None
     web_search_options: Any = None
-    # accepted without effect: they speak of the caller's books or of caches, not of the answer
-    metadata: dict[str, str] | None = None
     store: bool | None = None
     service_tier: str | None = None
+    # without effect on the answer: they speak of the caller's books or of caches
+    metadata: dict[str, str] | None = None
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
     prompt_cache_retention: str | None = None
@@ -59,11 +62,13 @@ _REFUSED: tuple[Neutral, ...] = (
     ("reasoning_effort", ("none",), _NO_SETTING),
     ("verbosity", ("medium",), _NO_SETTING),
     ("web_search_options", (), "there is no web search"),
+    ("store", (False,), "answers are not stored"),
+    ("service_tier", TIERS, "there is one tier here; use auto or default"),
 )
 _decoder = msgspec.json.Decoder(ChatBody)
 
 
-def check_chat(body: bytes) -> Asked:
+def check_chat(body: bytes) -> InferenceRequest:
     """The request in a body. Raises Refused."""
     try:
         return _checked(decode(_decoder, body))
@@ -71,25 +76,35 @@ def check_chat(body: bytes) -> Asked:
         raise too_deep() from None
 
 
-def _checked(found: ChatBody) -> Asked:
+def _checked(found: ChatBody) -> InferenceRequest:
     refuse_unless_neutral(found, _REFUSED)
     messages = messages_of(found.messages)
-    tools = tools_of(found.tools, found.tool_choice)
     constraint = constraint_of(found.response_format)
+    tools = tools_of(
+        found.tools, found.tool_choice, parallel=found.parallel_tool_calls is not False, instead=constraint
+    )
     scores = _scores(found)
     if tools is not None:
-        if constraint is not None:
-            raise unsupported("response_format", "together with `tools`")
         if scores is not None:
             raise unsupported("logprobs", "together with `tools`")
+        if tools.constraint.or_json and found.stop:
+            raise unsupported("stop", "together with `tools` and `response_format`")
         messages, constraint = with_tools(messages, tools), tools.constraint
-    return asked_of(
+    return inference_request(
         found,
         max_tokens=_budget(found),
+        budget_field="max_tokens" if found.max_completion_tokens is None else "max_completion_tokens",
         chat=tuple(messages),
         constraint=constraint,
-        calls=tools is not None,
+        calls=() if tools is None else tools.names,
         scores=scores,
+        service_tier="" if found.service_tier is None else "default",
+        attribution=attribution_of(
+            metadata=found.metadata,
+            user=found.user,
+            safety_identifier=found.safety_identifier,
+            prompt_cache_key=found.prompt_cache_key,
+        ),
     )
 
 

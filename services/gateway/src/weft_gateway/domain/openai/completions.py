@@ -2,12 +2,13 @@
 
 import msgspec
 
-from weft_gateway.domain.asked import Asked
+from weft_gateway.domain.attribution import attribution_of
 from weft_gateway.domain.choices import MAX_CHOICES
+from weft_gateway.domain.inference_request import InferenceRequest
 from weft_gateway.domain.openai.decoding import decode
-from weft_gateway.domain.openai.fields import Common, Neutral, refuse_unless_neutral, unsupported
-from weft_gateway.domain.openai.given import checked_ids, checked_text
-from weft_gateway.domain.openai.ranges import asked_of, out_of_range, token_budget
+from weft_gateway.domain.openai.fields import CommonFields, Neutral, refuse_unless_neutral, unsupported
+from weft_gateway.domain.openai.ranges import inference_request, out_of_range, token_budget
+from weft_gateway.domain.openai.text_or_tokens import checked_ids, checked_text
 from weft_gateway.domain.refused import Refused
 
 DEFAULT_TOKENS = 16
@@ -16,7 +17,7 @@ MAX_LOGPROBS = 5
 Prompt = str | tuple[int, ...]
 
 
-class CompletionBody(Common, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class CompletionBody(CommonFields, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The body as OpenAI documents it."""
 
     prompt: str | list[str | int | list[int]]
@@ -30,7 +31,7 @@ _REFUSED: tuple[Neutral, ...] = (("suffix", ("",), "nothing is written into a ga
 _decoder = msgspec.json.Decoder(CompletionBody)
 
 
-def check_completion(body: bytes) -> Asked:
+def check_completion(body: bytes) -> InferenceRequest:
     """The request in a body. Raises Refused."""
     found = decode(_decoder, body)
     refuse_unless_neutral(found, _REFUSED)
@@ -44,7 +45,7 @@ def check_completion(body: bytes) -> Asked:
     if found.echo and not all(isinstance(prompt, str) for prompt in prompts):
         raise unsupported("echo", "a prompt of token ids can't be repeated as text")
     first, *more = prompts
-    return asked_of(
+    return inference_request(
         found,
         max_tokens=token_budget("max_tokens", DEFAULT_TOKENS if found.max_tokens is None else found.max_tokens),
         text=first if isinstance(first, str) else None,
@@ -52,6 +53,7 @@ def check_completion(body: bytes) -> Asked:
         more_prompts=tuple(more),
         scores=found.logprobs,
         echo=bool(found.echo),
+        attribution=attribution_of(user=found.user),
     )
 
 

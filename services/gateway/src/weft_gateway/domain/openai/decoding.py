@@ -7,7 +7,7 @@ import msgspec
 
 from weft_gateway.domain.refused import Refused
 
-B = TypeVar("B", bound=msgspec.Struct)
+B = TypeVar("B")
 _AT = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 _MISSING = re.compile(r"Object missing required field `(?P<field>[^`]+)`")
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>[^`]+)`")
@@ -32,9 +32,18 @@ def decode(decoder: "msgspec.json.Decoder[B]", body: bytes) -> B:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         if not body:
             raise Refused(400, "The body is empty; a JSON object is expected.", code="malformed_json") from None
-        raise Refused(400, f"The body is not JSON: {error}.", code="malformed_json") from None
+        why = str(error).removeprefix("JSON is malformed: ")
+        raise Refused(400, f"The body is not JSON: {why}.", code="malformed_json") from None
     except RecursionError:
         raise too_deep() from None
+
+
+def converted(value: object, type: type[B], at: str) -> B:
+    """A value inside a body, decoded before, as the typed one that it must be. Raises Refused with status 400."""
+    try:
+        return msgspec.convert(value, type)
+    except msgspec.ValidationError as error:
+        raise _misfit(str(error), at) from None
 
 
 def too_deep() -> Refused:
@@ -42,9 +51,10 @@ def too_deep() -> Refused:
     return Refused(400, "The body is nested too deeply; JSON here has some hundred levels.", code="malformed_json")
 
 
-def _misfit(text: str) -> Refused:
+def _misfit(text: str, within: str = "") -> Refused:
     at = _AT.search(text)
-    path = at["path"] if at else ""
+    inside = at["path"].removesuffix("[...]") if at else ""  # of a value in an object: the object
+    path = _join(within, inside)
     if found := _MISSING.search(text):
         field = _join(path, found["field"])
         return Refused(400, f"`{field}` is missing.", param=field, code="missing_field")
@@ -62,7 +72,7 @@ def _misfit(text: str) -> Refused:
 
 
 def _join(path: str, field: str) -> str:
-    return f"{path}.{field}" if path else field
+    return f"{path}.{field}" if path and field else path or field
 
 
 def _word(types: str) -> str:

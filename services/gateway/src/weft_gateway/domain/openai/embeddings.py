@@ -5,12 +5,13 @@ import sys
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
+from weft_gateway.domain.attribution import Attribution, attribution_of
 from weft_gateway.domain.openai.decoding import decode
-from weft_gateway.domain.openai.given import checked_ids, checked_text, empty
+from weft_gateway.domain.openai.text_or_tokens import checked_ids, checked_text, empty
 from weft_gateway.domain.refused import Refused
 
 MAX_INPUTS = 2048
@@ -22,69 +23,71 @@ Format = Literal["float", "base64"]
 
 
 class EmbeddingBody(msgspec.Struct, forbid_unknown_fields=True):
-    """The body as OpenAI documents it. `user` is taken without effect: it speaks of the caller's books."""
+    """The body as OpenAI documents it."""
 
     model: str
     input: str | list[str | int | list[int]]
     encoding_format: str | None = None
     dimensions: int | None = None
-    user: Any = None
+    user: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class AskedEmbedding:
+class EmbeddingRequest:
     """What is to be embedded, and how it is to be answered."""
 
     model: str
     inputs: tuple[Input, ...]
     format: Format
     dimensions: int | None
+    attribution: Attribution
 
 
 _decoder = msgspec.json.Decoder(EmbeddingBody)
 _encode = msgspec.json.Encoder().encode
 
 
-def check_embedding(body: bytes) -> AskedEmbedding:
+def check_embedding(body: bytes) -> EmbeddingRequest:
     """The request in a body. Raises Refused."""
     found = decode(_decoder, body)
     if found.dimensions is not None and found.dimensions < 1:
         what = f"`dimensions` is {found.dimensions}; it must be 1 or more."
         raise Refused(400, what, param="dimensions", code="out_of_range")
-    return AskedEmbedding(found.model, _inputs(found.input), _format(found.encoding_format), found.dimensions)
+    inputs, format = _inputs(found.input), _format(found.encoding_format)
+    return EmbeddingRequest(found.model, inputs, format, found.dimensions, attribution_of(user=found.user))
 
 
-def check_length(asked: AskedEmbedding, context_tokens: int) -> None:
+def check_length(request: EmbeddingRequest, context_tokens: int) -> None:
     """Refuse token ids that are more than the model takes. Raises Refused."""
-    for place, each in enumerate(asked.inputs):
+    for place, each in enumerate(request.inputs):
         if not isinstance(each, str) and len(each) > context_tokens:
             raise Refused(
                 400,
-                f"`input[{place}]` has {len(each)} tokens; model {asked.model!r} takes at most {context_tokens}.",
+                f"`input[{place}]` has {len(each)} tokens; model {request.model!r} takes at most {context_tokens}.",
                 param="input",
                 code="context_length_exceeded",
             )
 
 
-def embedding_answer(asked: AskedEmbedding, vectors: Sequence[bytes], tokens: int) -> Iterator[bytes]:
+def embedding_answer(request: EmbeddingRequest, vectors: Sequence[bytes], tokens: int) -> Iterator[bytes]:
     """The answer's body in pieces, of some milliseconds of work each: it may be 100 MB.
 
     `vectors` hold 32-bit floats, little-endian. Raises Refused for other `dimensions`, before the first piece.
     """
     made = len(vectors[0]) // 4
-    if asked.dimensions not in (None, made):
+    if request.dimensions not in (None, made):
         raise Refused(
             400,
-            f"`dimensions` is {asked.dimensions}; model {asked.model!r} makes vectors of {made} numbers, "
+            f"`dimensions` is {request.dimensions}; model {request.model!r} makes vectors of {made} numbers, "
             "and they can't be shortened.",
             param="dimensions",
             code="unsupported_parameter",
         )
-    return _pieces(asked, vectors, tokens)
+    return _pieces(request, vectors, tokens)
 
 
-def _pieces(asked: AskedEmbedding, vectors: Sequence[bytes], tokens: int) -> Iterator[bytes]:
-    write = _base64 if asked.format == "base64" else _floats
+def _pieces(request: EmbeddingRequest, vectors: Sequence[bytes], tokens: int) -> Iterator[bytes]:
+    write = _base64 if request.format == "base64" else _floats
     at_once = max(1, PIECE_BYTES // len(vectors[0]))
     for start in range(0, len(vectors), at_once):
         rows = [
@@ -93,7 +96,7 @@ def _pieces(asked: AskedEmbedding, vectors: Sequence[bytes], tokens: int) -> Ite
         ]
         yield (b"," if start else b'{"object":"list","data":[') + _encode(rows)[1:-1]
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
-    yield b'],"model":%b,"usage":%b}' % (_encode(asked.model), _encode(usage))
+    yield b'],"model":%b,"usage":%b}' % (_encode(request.model), _encode(usage))
 
 
 def _base64(vector: bytes) -> str:

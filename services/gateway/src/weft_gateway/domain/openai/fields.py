@@ -4,14 +4,14 @@ from typing import Any
 
 import msgspec
 
-from weft_gateway.domain.asked import Sampling
+from weft_gateway.domain.inference_request import Sampling
 from weft_gateway.domain.refused import Refused
 
 Neutral = tuple[str, tuple[Any, ...], str]
 """A field, the values of it that ask for nothing special, and why others are refused."""
 
 
-class Common(Sampling, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class CommonFields(Sampling, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What chat and text completions have in common. Types are checked here, ranges by `ranges`."""
 
     model: str
@@ -22,7 +22,6 @@ class Common(Sampling, frozen=True, forbid_unknown_fields=True, kw_only=True):
     n: int | None = None
     logit_bias: dict[str, float] | None = None
     user: str | None = None
-    """Accepted without effect."""
 
 
 class StreamOptions(msgspec.Struct, forbid_unknown_fields=True):
@@ -32,12 +31,15 @@ class StreamOptions(msgspec.Struct, forbid_unknown_fields=True):
     include_obfuscation: bool = False
 
 
-def refuse_unless_neutral(body: Common, fields: tuple[Neutral, ...]) -> None:
-    """Refuse fields that would change the answer and that no engine here can do. Raises Refused."""
+def refuse_unless_neutral(body: msgspec.Struct, fields: tuple[Neutral, ...], at: str = "") -> None:
+    """Refuse fields that would change the answer and that no engine here can do. `at`: the body's place in another.
+
+    Raises Refused.
+    """
     for field, neutral, why in fields:
         value = getattr(body, field)
         if value is not None and value not in neutral:
-            raise unsupported(field, why)
+            raise unsupported(f"{at}.{field}" if at else field, why)
 
 
 def unsupported(field: str, why: str) -> Refused:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from weft_gateway.domain.asked import Asked, Sampling
-from weft_gateway.domain.openai.fields import Common
+from weft_gateway.domain.inference_request import InferenceRequest, Sampling
+from weft_gateway.domain.openai.fields import CommonFields
 from weft_gateway.domain.refused import Refused
 
 MAX_STOPS = 16
@@ -18,21 +18,21 @@ _RANGES: tuple[tuple[str, float, float, str], ...] = (
     ("frequency_penalty", -2.0, 2.0, "from -2 to 2"),
     ("top_k", 0, _HUGE, "0 (no limit) or more"),
     ("seed", -(2**63), 2**64 - 1, "a 64-bit integer"),
-    ("n", 1, 128, "from 1 to 128"),
 )
 
 
-def asked_of(body: Common, *, max_tokens: int, **own: Any) -> Asked:
-    """The request of a body; `own` are the fields of Asked that only one route has. Raises Refused."""
-    _check(body)
-    return Asked(
+def inference_request(body: CommonFields, *, max_tokens: int, **own: Any) -> InferenceRequest:
+    """The request of a body; `own` are the fields of InferenceRequest that only one route has. Raises Refused."""
+    if body.n is not None and not 1 <= body.n <= 128:
+        raise out_of_range("n", body.n, "from 1 to 128")
+    return InferenceRequest(
         model=body.model,
         n=body.n or 1,
         stream=bool(body.stream),
         include_usage=_include_usage(body),
         max_tokens=max_tokens,
         stop=_stops(body.stop),
-        sampling=_sampling(body),
+        sampling=sampling_of(body),
         bias=_bias(body.logit_bias),
         **own,
     )
@@ -52,17 +52,14 @@ def out_of_range(field: str, value: float, right: str) -> Refused:
     return Refused(400, f"`{field}` is {str(value)[:40]}; it must be {right}.", param=field, code="out_of_range")
 
 
-def _check(body: Common) -> None:
+def sampling_of(body: Sampling) -> Sampling:
+    """A body's drawing. Its seed is any 64-bit integer, as the unsigned one that engines take. Raises Refused."""
     for field, low, high, right in _RANGES:
         value: Any = getattr(body, field)
         if value is not None and not low <= value <= high:
             raise out_of_range(field, value, right)
     if body.top_p is not None and not 0 < body.top_p <= 1:
         raise out_of_range("top_p", body.top_p, "above 0 and at most 1")
-
-
-def _sampling(body: Common) -> Sampling:
-    """A body's drawing. Its seed is any 64-bit integer, as the unsigned one that engines take."""
     drawing = {name: getattr(body, name) for name in Sampling.__struct_fields__}
     if body.seed is not None:
         drawing["seed"] = body.seed & 0xFFFF_FFFF_FFFF_FFFF
@@ -99,7 +96,7 @@ def _bias(value: dict[str, float] | None) -> tuple[tuple[int, float], ...]:
     return tuple(found)
 
 
-def _include_usage(body: Common) -> bool:
+def _include_usage(body: CommonFields) -> bool:
     if body.stream_options is None:
         return False
     if not body.stream:

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from weft_gateway.domain.asked import Constraint
+from weft_gateway.domain.inference_request import Constraint
 from weft_gateway.domain.refused import Refused
 
 MAX_SCHEMA_BYTES = 64 * 1024
@@ -33,21 +33,26 @@ def constraint_of(format: ResponseFormat | None) -> Constraint | None:
             "`response_format.json_schema` is only taken with the type json_schema.",
             param="response_format.json_schema",
         )
-    if format is None or format.type == "text":
-        return None
-    if format.type == "json_object":
-        return Constraint('{"type":"object"}')
-    if format.type != "json_schema":
-        raise Refused(
-            400,
-            f"`response_format.type` is {format.type[:40]!r}; it must be text, json_object or json_schema.",
-            param="response_format.type",
-        )
+    if format is None or not asks_for_schema("response_format", format.type):
+        return plain_constraint(format.type if format is not None else "text")
     if format.json_schema is None:
         at = "response_format.json_schema"
         raise Refused(400, f"`{at}` is missing.", param=at, code="missing_field")
     schema = format.json_schema.schema
     return Constraint(schema_text("response_format", {"type": "object"} if schema is None else schema))
+
+
+def asks_for_schema(field: str, type: str) -> bool:
+    """Whether a format's type is that of a schema. Raises Refused for one that is not known."""
+    if type in ("text", "json_object", "json_schema"):
+        return type == "json_schema"
+    what = f"`{field}.type` is {type[:40]!r}; it must be text, json_object or json_schema."
+    raise Refused(400, what, param=f"{field}.type")
+
+
+def plain_constraint(type: str) -> Constraint | None:
+    """Of a format without a schema: None for text."""
+    return Constraint('{"type":"object"}') if type == "json_object" else None
 
 
 def schema_text(field: str, schema: dict[str, Any]) -> str:

@@ -1,19 +1,23 @@
 """Tools: what the model is told of them, and the JSON schema that its calls fit.
 
-The way is one for all models: a system message lists the tools, and an answer that begins with a brace is a call
-`{"name": …, "arguments": {…}}`, which the engine constrains. One answer makes at most one call.
+The way is one for all models: a system message lists the tools, and an answer that begins as a call, with
+`{"name": …, "arguments": {…}}`, is that call, and each further line another one. The engine constrains them.
 """
 
+import re
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from weft_gateway.domain.asked import Constraint, Message
+from weft_gateway.domain.inference_request import Constraint, Message
 from weft_gateway.domain.openai.fields import unsupported
 from weft_gateway.domain.openai.response_format import schema_text
 from weft_gateway.domain.refused import Refused
 
 MAX_TOOLS = 128
+MAX_CALLS = 32
+"""Of one answer. OpenAI names no bound; without one a model that repeats itself would call until its context ends."""
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -55,11 +59,24 @@ class Tools(NamedTuple):
 
     system: str
     constraint: Constraint
+    names: tuple[str, ...]
+    """Of the functions that may be called."""
 
 
-def tools_of(tools: list[Tool] | None, choice: str | Choice | None) -> Tools | None:
-    """None where nothing may be called. Raises Refused."""
-    functions = _functions(tools or [])
+def tools_of(
+    tools: list[Tool] | None,
+    choice: str | Choice | None,
+    *,
+    parallel: bool = True,
+    instead: Constraint | None = None,
+    name_field: str = "function.name",
+) -> Tools | None:
+    """None where nothing may be called. Raises Refused.
+
+    `parallel`: one answer may make several calls. `instead`: what an answer that calls nothing must look like.
+    `name_field`: where a tool has its name.
+    """
+    functions = _functions(tools or [], name_field)
     if not functions:
         if choice not in (None, "none", "auto"):
             raise Refused(400, "`tool_choice` is given without `tools`.", param="tool_choice")
@@ -82,7 +99,21 @@ def tools_of(tools: list[Tool] | None, choice: str | Choice | None) -> Tools | N
             functions, may_answer = _only(functions, [_allowed_name(each) for each in allowed]), mode == "auto"
         case _:
             raise unsupported("tool_choice", "an object names a function or allowed tools")
-    return Tools(_told(functions, may_answer), Constraint(_schema(functions), or_text=may_answer))
+    constraint = Constraint(
+        _schema(functions),
+        or_text=may_answer and instead is None,
+        most=MAX_CALLS if parallel else 1,
+        or_json=instead.json_schema if may_answer and instead is not None else "",
+    )
+    return Tools(_told(functions, constraint), constraint, tuple(functions))
+
+
+def checked_name(at: str, name: str) -> str:
+    """A function's name as the API takes it. Raises Refused."""
+    if _NAME.fullmatch(name) is None:
+        what = f"`{at}` is {name[:72]!r}; a name is 1 to 64 of a-z, A-Z, 0-9, underscore and dash."
+        raise Refused(400, what, param=at, code="invalid_value")
+    return name
 
 
 def with_tools(messages: list[Message], tools: Tools) -> list[Message]:
@@ -92,7 +123,7 @@ def with_tools(messages: list[Message], tools: Tools) -> list[Message]:
     return [Message("system", tools.system), *messages]
 
 
-def _functions(tools: list[Tool]) -> dict[str, Function]:
+def _functions(tools: list[Tool], name_field: str) -> dict[str, Function]:
     if len(tools) > MAX_TOOLS:
         raise Refused(400, f"`tools` has {len(tools)} tools; at most {MAX_TOOLS} are taken.", param="tools")
     found: dict[str, Function] = {}
@@ -100,9 +131,11 @@ def _functions(tools: list[Tool]) -> dict[str, Function]:
         at = f"tools[{place}]"
         if tool.type != "function" or tool.function is None or tool.custom is not None:
             raise unsupported(at, f"it is of type {tool.type[:40]!r}, and only functions are called")
-        if not tool.function.name or tool.function.name in found:
-            raise Refused(400, f"`{at}.function.name` must be given, and once only.", param=f"{at}.function.name")
-        found[tool.function.name] = tool.function
+        name = checked_name(f"{at}.{name_field}", tool.function.name)
+        if name in found:
+            what = f"`{at}.{name_field}` is {name!r}, as another tool's; give each a name of its own."
+            raise Refused(400, what, param=f"{at}.{name_field}", code="invalid_value")
+        found[name] = tool.function
     return found
 
 
@@ -122,13 +155,21 @@ def _allowed_name(tool: Any) -> str:
         raise unsupported("tool_choice", "allowed tools are named as functions") from None
 
 
-def _told(functions: dict[str, Function], may_answer: bool) -> str:
+def _told(functions: dict[str, Function], constraint: Constraint) -> str:
     lines = ["You can call these tools:"]
     for function in functions.values():
         about = {"name": function.name, "description": function.description, "parameters": function.parameters}
         lines.append(_encode({key: value for key, value in about.items() if value}).decode())
     form = '{"name": <tool>, "arguments": <object>}'
-    lines.append(f"To call one, answer with {form} and nothing else." if may_answer else f"Answer with {form} only.")
+    if constraint.most > 1:
+        form += ", or with several such lines,"
+    if constraint.or_text:
+        lines.append(f"To call one, answer with {form} and nothing else.")
+    elif constraint.or_json:
+        lines.append(f"To call one, answer with {form} and nothing else. Otherwise answer with JSON that fits this:")
+        lines.append(constraint.or_json)
+    else:
+        lines.append(f"Answer with {form} only.")
     return "\n".join(lines)
 
 

@@ -1,31 +1,31 @@
-"""Which lanes may take a request. Each filter returns the reason for its no, or None."""
+"""Which endpoints may take a request. Each filter returns the reason for its no, or None."""
 
 from collections.abc import Callable, Collection
 
-from weft_gateway.domain.routing.lane import Lane
+from weft_gateway.domain.routing.endpoint_state import EndpointState
 
-Filter = Callable[[Lane], str | None]
+Filter = Callable[[EndpointState], str | None]
 
 
-def reachable(lane: Lane) -> str | None:
+def reachable(state: EndpointState) -> str | None:
     """Refuse a replica whose session this gateway has lost."""
-    return lane.shunned
+    return state.ejected
 
 
-def has_room(lane: Lane) -> str | None:
+def has_room(state: EndpointState) -> str | None:
     """Refuse a replica that runs as many of our requests as it can.
 
     What other gateways have there only counts in the score: the last frame may be a second old.
     """
-    most = lane.target.concurrency
-    return f"runs {lane.in_flight} of {most} requests" if lane.in_flight >= most else None
+    most = state.endpoint.concurrency
+    return f"runs {state.in_flight} of {most} requests" if state.in_flight >= most else None
 
 
 def not_among(tried: Collection[str]) -> Filter:
     """Refuse replicas that this request has tried already."""
 
-    def not_tried(lane: Lane) -> str | None:
-        return "was tried already" if lane.target.replica in tried else None
+    def not_tried(state: EndpointState) -> str | None:
+        return "was tried already" if state.endpoint.replica in tried else None
 
     return not_tried
 
@@ -33,7 +33,7 @@ def not_among(tried: Collection[str]) -> Filter:
 def same_digest(digest: str) -> Filter:
     """Refuse replicas of another revision: only an equal one can go on where another ended."""
 
-    def same(lane: Lane) -> str | None:
-        return None if lane.target.digest == digest else f"runs another revision ({lane.target.digest})"
+    def same(state: EndpointState) -> str | None:
+        return None if state.endpoint.digest == digest else f"runs another revision ({state.endpoint.digest})"
 
     return same

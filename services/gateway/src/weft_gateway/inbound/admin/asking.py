@@ -1,16 +1,16 @@
 """From an admin's POST to its outcome: append the request, wait for who owns it to answer."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import Request
-from fastapi.responses import JSONResponse
-from weft_contracts.facts.fact import Fact
-from weft_contracts.facts.request import Fulfilled, Rejected
+from weft_contracts.facts.request import ChangeRequest, Fulfilled, Rejected
 
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.request_view import RequestView
-from weft_gateway.inbound.http.gatekeeper import caller_of
-from weft_gateway.outbound.changes import Changes, Own, id_for, same_request
+from weft_gateway.inbound.http.answer import Answer
+from weft_gateway.inbound.http.auth_middleware import caller_of
+from weft_gateway.outbound.changes import Changes, OwnChange, id_for, same_request
 from weft_gateway.projections.requests import Requests
 
 _MAX_KEY = 255
@@ -27,12 +27,12 @@ class Asking:
     async def ask(
         self,
         request: Request,
-        fact: Fact,
+        fact: ChangeRequest,
         drawn: frozenset[str] = frozenset(),
         *,
         key: str | None = None,
         actor: str | None = None,
-        own: Own | None = None,
+        own: OwnChange | None = None,
     ) -> RequestView:
         """The fulfilled request. Raises Refused for a rejected one, and 504 for one without an outcome in time.
 
@@ -53,9 +53,11 @@ class Asking:
             try:
                 view = await self._requests.outcome(id, self._wait)
             except TimeoutError:
+                full = self._changes.log_space.problem()
+                because = f" ({full})" if full is not None else ""
                 raise Refused(
                     504,
-                    f"No service answered within {self._wait:g} s; the outcome will be at /api/requests/{id}.",
+                    f"No service answered within {self._wait:g} s{because}; the outcome will be at /api/requests/{id}.",
                     code="no_outcome_yet",
                     headers={"location": f"/api/requests/{id}", "retry-after": "2"},
                     extra={"request": id},
@@ -65,9 +67,11 @@ class Asking:
         return view
 
 
-def done(view: RequestView, status: int = 200, **headers: str) -> JSONResponse:
-    """What arose, and the request's id."""
-    result: dict[str, Any] = {"request": view.id}
-    if isinstance(view.outcome, Fulfilled):
-        result |= view.outcome.result
-    return JSONResponse(result, status_code=status, headers=headers)
+def done(view: RequestView, status: int = 200) -> Answer[Any]:
+    """What arose, as the outcome in the log names it, and the request's id."""
+    return Answer({"request": view.id, **arisen(view)}, status)
+
+
+def arisen(view: RequestView) -> Mapping[str, str]:
+    """What a fulfilled request names; nothing of another."""
+    return view.outcome.result if isinstance(view.outcome, Fulfilled) else {}

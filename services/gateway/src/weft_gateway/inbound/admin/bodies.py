@@ -1,27 +1,27 @@
-"""Bodies of admin requests. Unknown fields are refused: a typo must not pass as a default."""
+"""Bodies of admin requests (the nodes' own are in `domain/node_bodies.py`).
+
+Unknown fields are refused: a typo must not pass as a default.
+"""
 
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 from weft_contracts.budget import parse_budget
 from weft_contracts.facts.values import (
-    Addresses,
     BuiltinSource,
-    Caps,
     EngineName,
     ModelSpec,
-    NodeKind,
     PathSource,
     Scalar,
     Scope,
     SimulatedSource,
     VramBudget,
 )
+from weft_contracts.names import LONGEST_MODEL_NAME, NAME
 
-NAME = r"[A-Za-z0-9][A-Za-z0-9._:/@-]*"
-"""Of models and nodes: what people type."""
-MAX_REASON = 500
-ModelName = Annotated[str, Field(pattern=f"^{NAME}$", max_length=128)]
+from weft_gateway.domain.node_bodies import DRAIN_S, MAX_DRAIN_S, MAX_REASON
+
+ModelName = Annotated[str, Field(pattern=f"^{NAME}$", max_length=LONGEST_MODEL_NAME)]
 LabelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$", max_length=63)]
 LabelValue = Annotated[str, Field(max_length=63)]
 
@@ -72,7 +72,7 @@ _DEPLOY = {"name": "mine", "spec": {"source": {"kind": "builtin", "name": "tiny"
 class DeployBody(BaseModel, frozen=True, extra="forbid", json_schema_extra={"examples": [_DEPLOY]}):
     """A model, or a new revision of the model that bears this name."""
 
-    name: Annotated[str, Field(pattern=f"^{NAME}$", max_length=128)]
+    name: ModelName
     spec: SpecBody
 
 
@@ -85,63 +85,8 @@ BudgetText = Annotated[str, Field(max_length=64), AfterValidator(_budget)]
 """`80%`, `0.8`, `12GB`, `12GiB`; empty: no limit."""
 
 
-class CapsBody(BaseModel, frozen=True, extra="forbid"):
-    """What a worker itself takes at most. A VRAM budget of its own comes with its devices."""
-
-    replicas_per_model: Annotated[int, Field(ge=0, le=10_000)] | None = None
-
-    def caps(self) -> Caps:
-        """As the log knows them."""
-        return Caps(replicas_per_model=self.replicas_per_model)
-
-
-class RegisterBody(BaseModel, frozen=True, extra="forbid"):
-    """A machine asks to join."""
-
-    token: Annotated[str, Field(min_length=1, max_length=512)]
-    name: Annotated[str, Field(pattern=f"^{NAME}$", max_length=255)]
-    public_key: Annotated[str, Field(pattern="^U[A-Z2-7]{55}$")]
-    """An nkey user key."""
-    addresses: "AddressesBody"
-    labels: Annotated[dict[str, str], Field(max_length=64)] = {}
-    caps: CapsBody = CapsBody()
-    certificate_key: Annotated[str, Field(max_length=256)] = ""
-    """For which it asks certificates, where the mesh speaks TLS: a public key on P-256, base64 of its DER."""
-    kind: NodeKind = "worker"
-
-
-class AddressesBody(Addresses, frozen=True, extra="forbid"):
-    """Where the node's data plane is reached."""
-
-    host: Annotated[str, Field(pattern=r"^[A-Za-z0-9._:%-]+$", max_length=253)]
-    http_port: Annotated[int, Field(ge=0, le=65535)]
-
-
-class SignedBody(BaseModel, frozen=True, extra="forbid"):
-    """What a node asks for itself, signed with its key over `weft-<what>:<node>:<nonce>`."""
-
-    node: Annotated[str, Field(pattern="^[a-z0-9-]{1,40}$")]
-    nonce: Annotated[str, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,6})?$")]
-    """Seconds since the epoch."""
-    signature: Annotated[str, Field(min_length=1, max_length=128)]
-    """Base64 of 64 bytes, Ed25519."""
-
-
-DrainSeconds = Annotated[float, Field(ge=0, le=7 * 86_400)]
+DrainSeconds = Annotated[float, Field(ge=0, le=MAX_DRAIN_S)]
 """What still runs so many seconds later is told and ended."""
-DRAIN_S = 60.0
-
-
-class SignedDrainBody(SignedBody, frozen=True, extra="forbid"):
-    """The same, with how long its requests may take."""
-
-    deadline_s: DrainSeconds = DRAIN_S
-
-
-class HeartbeatBody(SignedBody, frozen=True, extra="forbid"):
-    """The same, with what keeps the node from the log."""
-
-    problem: Annotated[str, Field(max_length=MAX_REASON, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
 
 
 class DrainBody(BaseModel, frozen=True, extra="forbid"):
@@ -188,6 +133,9 @@ class TokenBody(BaseModel, frozen=True, extra="forbid"):
     """Seconds from now; null: until it is revoked."""
     auto_approve: bool = False
     """Whoever joins with it is approved at once."""
+    most_waiting: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    """So many nodes that joined with it may wait for approval at once, and so many may come within a minute; null: as
+    many as the settings say."""
 
 
 class KeyBody(BaseModel, frozen=True, extra="forbid"):

@@ -3,19 +3,21 @@
 import json
 from collections.abc import AsyncGenerator, Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.responses import Response, StreamingResponse
+from weft_api import Commit, CommitPage
 from weft_contracts.commit import Recorded
 from weft_contracts.subjects import EVENTS, KINDS, Aggregate, kind_filter
 from weft_eventlog import EventLog, LogUnavailable, Projection
 
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.shapes import event_shape
-from weft_gateway.inbound.admin.documented import PROBLEMS
+from weft_gateway.inbound.admin.documented import EVENT_STREAM, PROBLEMS
 from weft_gateway.inbound.admin.listing import MAX_SEQUENCE, Place
-from weft_gateway.inbound.http.gatekeeper import may_go_on
+from weft_gateway.inbound.http.answer import Answer
+from weft_gateway.inbound.http.auth_middleware import may_go_on
 from weft_gateway.outbound.changes import away
 
 FOLLOWERS = 64
@@ -37,7 +39,9 @@ class Events:
         self._followers = 0
         self.stopping = False
         self.router = APIRouter(tags=["events"], responses=PROBLEMS)
-        self.router.add_api_route("/api/events", self.read, methods=["GET"])
+        self.router.add_api_route(
+            "/api/events", self.read, methods=["GET"], response_model=CommitPage, responses={200: EVENT_STREAM}
+        )
 
     async def read(
         self,
@@ -64,10 +68,10 @@ class Events:
                 media_type="text/event-stream",
                 headers=headers,
             )
-        return JSONResponse(await self._page(after or 0, upto, limit, filters))
+        return Answer(await self._page(after or 0, upto, limit, filters))
 
-    async def _page(self, after: int, upto: int | None, limit: int, filters: tuple[str, ...]) -> dict[str, Any]:
-        items: list[dict[str, Any]] = []
+    async def _page(self, after: int, upto: int | None, limit: int, filters: tuple[str, ...]) -> CommitPage:
+        items: list[Commit] = []
         try:
             reading = self._log.read(*filters, after=after, upto=upto)
             async for commit in reading:
@@ -91,7 +95,7 @@ class Events:
                 if head > position:
                     try:
                         async for commit in self._log.read(*filters, after=position, upto=head):
-                            shape = event_shape(commit) | {"names": self._names(commit)}
+                            shape: Commit = {**event_shape(commit), "names": self._names(commit)}
                             body = json.dumps(shape, separators=(",", ":"))
                             yield f"id: {commit.sequence}\nevent: commit\ndata: {body}\n\n".encode()
                             position = commit.sequence

@@ -6,21 +6,24 @@ from contextlib import suppress
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse
+from weft_api import KeyChanged, KeyMade, KeyPage, NameErased
 from weft_contracts.api_key import ENTROPY_BYTES, hash_of, key_id, prefix_of, secret_of
 from weft_contracts.facts.key import Created, Revoked
-from weft_contracts.facts.request import Fulfilled, KeyRequested, KeyRevocationRequested
+from weft_contracts.facts.request import KeyRequested, KeyRevocationRequested
 from weft_contracts.ids import KeyId
 from weft_contracts.subjects import api_key
 
 from weft_gateway.domain.keys import KeyView, key_shape
 from weft_gateway.domain.refused import Refused
-from weft_gateway.inbound.admin.asking import Asking, done
+from weft_gateway.inbound.admin.asking import Asking, arisen, done
 from weft_gateway.inbound.admin.bodies import KeyBody
-from weft_gateway.inbound.admin.documented import PROBLEMS, KeyChanged, KeyMade, NameErased
+from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.listing import Cursor, Limit, Word
-from weft_gateway.outbound.changes import Own
-from weft_gateway.outbound.names import Names
+from weft_gateway.inbound.http.answer import Answer, answering
+from weft_gateway.inbound.http.auth_middleware import caller_of
+from weft_gateway.inbound.http.json_route import JSONRoute
+from weft_gateway.outbound.changes import OwnChange
+from weft_gateway.outbound.key_names import KeyNames
 from weft_gateway.projections.keys import Keys
 
 _DRAWN = frozenset({"key", "hash", "prefix"})
@@ -33,27 +36,27 @@ _UNCERTAIN = frozenset({"log_away", "no_outcome_yet"})
 class APIKeys:
     """Making, listing and revoking keys. The list is from memory: keys are few."""
 
-    def __init__(self, keys: Keys, asking: Asking, names: Names) -> None:
+    def __init__(self, keys: Keys, asking: Asking, names: KeyNames) -> None:
         self._keys = keys
         self._asking = asking
         self._names = names
-        self.router = APIRouter(tags=["keys"], responses=PROBLEMS)
-        add = self.router.add_api_route
-        add("/api/keys", self.list, methods=["GET"])
-        add("/api/keys", self.create, methods=["POST"], status_code=201, response_model=KeyMade)
-        add("/api/keys/{id}", self.revoke, methods=["DELETE"], response_model=KeyChanged)
-        add("/api/keys/{id}/name", self.forget, methods=["DELETE"], response_model=NameErased)
+        self.router = APIRouter(tags=["keys"], responses=PROBLEMS, route_class=JSONRoute)
+        add = answering(self.router)
+        add("/api/keys", self.list, "GET")
+        add("/api/keys", self.create, "POST", status_code=201)
+        add("/api/keys/{id}", self.revoke, "DELETE")
+        add("/api/keys/{id}/name", self.forget, "DELETE")
 
-    async def list(self, after: Cursor = None, limit: Limit = 100, state: Word = None) -> dict[str, Any]:
+    async def list(self, after: Cursor = None, limit: Limit = 100, state: Word = None) -> Answer[KeyPage]:
         """A page of keys, by id, without their secrets; `state` is live, expired or revoked."""
         now = time.time()
         views = [view for id, view in sorted(self._keys.views.items()) if after is None or id > after]
         fitting = [view for view in views if state in (None, view.state(now))]
         names = await self._names.known([view.id for view in fitting[:limit]])
         items = [key_shape(view, names.get(view.id), now) for view in fitting[:limit]]
-        return {"items": items, "next": items[-1]["id"] if len(fitting) > limit else None}
+        return Answer({"items": items, "next": items[-1]["id"] if len(fitting) > limit else None})
 
-    async def create(self, request: Request, body: KeyBody) -> JSONResponse:
+    async def create(self, request: Request, body: KeyBody) -> Answer[KeyMade]:
         """Make a key. Its secret is in this answer and nowhere else."""
         if body.models is not None and ("admin" in body.scopes or "inference" not in body.scopes):
             what = "`models` bind a key for inference; leave them out, or ask for the scope inference without admin."
@@ -69,7 +72,7 @@ class APIKeys:
         }
         fact = KeyRequested(key=id, lasts_s=body.expires_in_s, **shared)
         expires_at = None if body.expires_in_s is None else now + body.expires_in_s
-        own = Own(api_key(id), Created(expires_at=expires_at, **shared), 0, {"key": id})
+        own = OwnChange(api_key(id), Created(expires_at=expires_at, **shared), 0, {"key": id})
         if body.name:
             await self._names.put(id, body.name)  # before the key: one that is made bears its name
         try:
@@ -78,29 +81,32 @@ class APIKeys:
             if body.name and refused.code not in _UNCERTAIN:
                 await self._forgotten(id)
             raise
-        made = view.outcome.result.get("key") if isinstance(view.outcome, Fulfilled) else None
+        made = KeyId(arisen(view)["key"])
         if made != id:
             await self._forgotten(id)
-            await self._check_name(KeyId(made or ""), body.name)
-        answer: dict[str, Any] = {"request": view.id, "key": made, "secret": secret if made == id else None}
-        known = self._keys.views.get(KeyId(made or ""))
+            await self._check_name(made, body.name)
+        answer: KeyMade = {"request": view.id, "key": made, "secret": secret if made == id else None}
+        known = self._keys.views.get(made)
+        if known is None and made == id:  # not folded yet
+            by = caller_of(request).actor
+            known = KeyView(id=id, expires_at=expires_at, created_at=now, created_by=by, sequence=0, **shared)
         if known is not None:
-            answer |= key_shape(known, body.name or None, now)
-        return JSONResponse(answer, 201, headers={"cache-control": "no-store"})
+            answer = {**answer, **key_shape(known, body.name or None, now)}
+        return Answer(answer, 201, cache_control="no-store")
 
-    async def revoke(self, request: Request, id: str) -> JSONResponse:
+    async def revoke(self, request: Request, id: str) -> Answer[KeyChanged]:
         """Let nothing new begin with a key, by its id, its prefix, or its name where one live key bears it."""
         view = await self._named(id)
         fact = KeyRevocationRequested(key=view.id)
         revoked = Revoked() if view.revoked_at is None else None
-        own = Own(api_key(view.id), revoked, view.sequence, {"key": view.id})
+        own = OwnChange(api_key(view.id), revoked, view.sequence, {"key": view.id})
         return done(await self._asking.ask(request, fact, own=own))
 
-    async def forget(self, id: str) -> dict[str, str]:
+    async def forget(self, id: str) -> Answer[NameErased]:
         """Erase the name of a key; the key stays as it is."""
         view = await self._named(id)
         await self._names.erase(view.id)
-        return {"key": view.id}
+        return Answer({"key": view.id})
 
     async def _named(self, ref: str) -> KeyView:
         views = self._keys.views

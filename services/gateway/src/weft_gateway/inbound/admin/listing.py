@@ -7,6 +7,7 @@ from fastapi import Query
 from weft_readmodel.errors import TablesUnavailable
 
 from weft_gateway.domain.refused import Refused
+from weft_gateway.inbound.http.answer import Answer
 
 if TYPE_CHECKING:
     from weft_gateway.projections.tables.lists import Lists
@@ -24,8 +25,8 @@ Source = Callable[[], "Lists | None"]
 
 async def page(
     source: Source, read: Callable[["Lists"], Awaitable[list[Any]]], limit: int, cursor: str = "id"
-) -> dict[str, Any]:
-    """`{"items": […], "next": cursor or null}`. Raises Refused, 503."""
+) -> Answer[Any]:
+    """`{"items": […], "next": cursor or null}`, as a gateway wrote it into the tables. Raises Refused, 503."""
     lists = source()
     if lists is None:
         raise _away("no database is set (WEFT_POSTGRES_URL)")
@@ -33,7 +34,7 @@ async def page(
         items = await read(lists)
     except TablesUnavailable as error:
         raise _away(str(error)) from None
-    return {"items": items, "next": items[-1][cursor] if len(items) == limit else None}
+    return Answer({"items": items, "next": items[-1][cursor] if len(items) == limit else None})
 
 
 def _away(why: str) -> Refused:

@@ -5,15 +5,15 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 from weft_contracts.ids import NodeId, ReplicaId
-from weft_placement.fleet import NodeView, ReplicaView
+from weft_fleet import NodeView, ReplicaView
 from weft_runtime.logs import get_logger
 
 from weft_gateway.domain.refused import Refused
-from weft_gateway.inbound.admin.documented import PROBLEMS
+from weft_gateway.inbound.admin.documented import EVENT_STREAM, PROBLEMS
 from weft_gateway.outbound import node_http
-from weft_gateway.outbound.node_http import NodeAnswer, NodeAway
+from weft_gateway.outbound.node_http import NodeResponse, NodeUnreachable
 from weft_gateway.projections.directory import Directory
 
 FOLLOWERS = 64
@@ -36,9 +36,15 @@ class ReplicaLogs:
         """`secured`: how a node is asked over TLS, see `node_http.get`; None of it: plainly."""
         self._directory = directory
         self._secured = secured
-        self._followed: set[NodeAnswer] = set()
+        self._followed: set[NodeResponse] = set()
         self.router = APIRouter(tags=["replicas"], responses=PROBLEMS)
-        self.router.add_api_route("/api/replicas/{id}/logs", self.read, methods=["GET"])
+        self.router.add_api_route(
+            "/api/replicas/{id}/logs",
+            self.read,
+            methods=["GET"],
+            response_class=PlainTextResponse,
+            responses={200: EVENT_STREAM},
+        )
 
     async def read(self, id: str, tail: Lines = 100, follow: bool = False, node: Node = None) -> Response:
         """The last `tail` lines as plain text; with `follow` as server-sent events, and then as they come.
@@ -53,7 +59,7 @@ class ReplicaLogs:
         try:
             host, port = where.addresses.host, where.addresses.http_port
             answer = await node_http.get(host, port, f"/logs/{replica.id}?{query}", self._secured(where.id))
-        except NodeAway as away:
+        except NodeUnreachable as away:
             raise _away(where, away) from None
         if answer.status == 200 and follow:
             headers = {"cache-control": "no-cache", "x-accel-buffering": "no"}
@@ -61,18 +67,18 @@ class ReplicaLogs:
         async with answer:
             try:
                 body = await answer.body(MAX_TAIL_BYTES, _TAIL_WITHIN_S)
-            except NodeAway as away:
+            except NodeUnreachable as away:
                 raise _away(where, away) from None
         if answer.status != 200:
             raise _refusal(where, replica, answer.status, body)
         return Response(body, media_type="text/plain; charset=utf-8")
 
-    async def _handed_on(self, where: NodeView, answer: NodeAnswer) -> AsyncGenerator[bytes]:
+    async def _handed_on(self, where: NodeView, answer: NodeResponse) -> AsyncGenerator[bytes]:
         self._followed.add(answer)
         try:
             async for piece in answer.pieces(_SILENCE_S):
                 yield piece
-        except NodeAway as away:
+        except NodeUnreachable as away:
             detail = json.dumps({"detail": f"Node {where.name} {away}."})
             yield f"event: error\ndata: {detail}\n\n".encode()
         finally:
@@ -119,5 +125,5 @@ def _refusal(where: NodeView, replica: ReplicaView, status: int, body: bytes) ->
             return Refused(502, f"Node {where.name} answered {status} for the log of {replica.id}.", code="bad_node")
 
 
-def _away(where: NodeView, away: NodeAway) -> Refused:
+def _away(where: NodeView, away: NodeUnreachable) -> Refused:
     return Refused(502, f"Node {where.name} {away}, and only it has this log; it is {where.state}.", code="node_away")

@@ -3,10 +3,11 @@
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse
+from weft_api import Deployed, ModelChanged, ModelDetail, ModelPage, ModelRetried
 from weft_contracts.facts.request import DeleteRequested, DeployRequested, RetryRequested, TrialRequested
+from weft_contracts.facts.values import SimulatedSource
 from weft_contracts.ids import ModelId
-from weft_placement.fleet import ModelView
+from weft_fleet import ModelView
 
 from weft_gateway.domain.model_state import standing
 from weft_gateway.domain.refused import Refused
@@ -15,6 +16,8 @@ from weft_gateway.inbound.admin.asking import Asking, done
 from weft_gateway.inbound.admin.bodies import DeployBody
 from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.listing import Cursor, Limit, Source, Word, page
+from weft_gateway.inbound.http.answer import Answer, answering
+from weft_gateway.inbound.http.json_route import JSONRoute
 from weft_gateway.projections.directory import Directory
 
 
@@ -25,18 +28,20 @@ class Models:
         self._directory = directory
         self._asking = asking
         self._lists = lists
-        self.router = APIRouter(tags=["models"], responses=PROBLEMS)
-        self.router.add_api_route("/api/models", self.list, methods=["GET"])
-        self.router.add_api_route("/api/models", self.deploy, methods=["POST"], status_code=201)
-        self.router.add_api_route("/api/models/{ref:path}/retry", self.retry, methods=["POST"])
-        self.router.add_api_route("/api/models/{ref:path}", self.get, methods=["GET"])
-        self.router.add_api_route("/api/models/{ref:path}", self.delete, methods=["DELETE"])
+        self.router = APIRouter(tags=["models"], responses=PROBLEMS, route_class=JSONRoute)
+        add = answering(self.router)
+        add("/api/models", self.list, "GET")
+        tried: dict[int | str, dict[str, Any]] = {200: {"model": Deployed, "description": "With `dry_run`"}}
+        add("/api/models", self.deploy, "POST", status_code=201, responses=tried)
+        add("/api/models/{ref:path}/retry", self.retry, "POST")
+        add("/api/models/{ref:path}", self.get, "GET")
+        add("/api/models/{ref:path}", self.delete, "DELETE")
 
-    async def list(self, after: Cursor = None, limit: Limit = 100, state: Word = None) -> dict[str, Any]:
+    async def list(self, after: Cursor = None, limit: Limit = 100, state: Word = None) -> Answer[ModelPage]:
         """A page of models, by id; deleted ones only with `state=deleted`."""
         return await page(self._lists, lambda lists: lists.models(after, limit, state), limit)
 
-    async def deploy(self, request: Request, body: DeployBody, dry_run: bool = False) -> JSONResponse:
+    async def deploy(self, request: Request, body: DeployBody, dry_run: bool = False) -> Answer[Deployed]:
         """Deploy a model, or a new revision of the one that bears this name.
 
         `dry_run`: ask the nodes what they hold and change nothing; 200 with the revision that it would be. Where the
@@ -50,7 +55,14 @@ class Models:
                 " raise the maximum, or set it to 0 for none.",
                 param="spec.min_replicas",
             )
-        if (spec.source.kind == "simulated") != (spec.engine == "simulated"):
+        engines = self._directory.fleet.engines
+        if spec.engine not in engines:
+            raise Refused(
+                400,
+                f"`spec.engine` is {spec.engine!r}; it must be one of {', '.join(sorted(engines))}.",
+                param="spec.engine",
+            )
+        if isinstance(spec.source, SimulatedSource) == bool(engines[spec.engine].formats):
             raise Refused(
                 400,
                 f"`spec.source` is {spec.source.kind}, `spec.engine` is {spec.engine}: the simulated engine goes"
@@ -60,27 +72,26 @@ class Models:
         if dry_run:
             return done(await self._asking.ask(request, TrialRequested(name=body.name, spec=spec)))
         view = await self._asking.ask(request, DeployRequested(name=body.name, spec=spec))
-        answer = done(view, 201)
+        answer: Answer[Deployed] = done(view, 201)
         answer.headers["location"] = f"/api/models/{body.name}"
         return answer
 
-    async def get(self, ref: str) -> dict[str, Any]:
+    async def get(self, ref: str) -> Answer[ModelDetail]:
         """One model by id or name, with its replicas."""
         model = self._model(ref)
         fleet, replicas = self._directory.fleet, self._directory.replicas(model)
         created = self._directory.created.get(model.id, 0.0)
-        return model_shape(model, standing(model, replicas), created) | {
-            "replicas": [replica_shape(replica, model.name, fleet.nodes) for replica in replicas]
-        }
+        shown = [replica_shape(replica, model.name, fleet.nodes) for replica in replicas]
+        return Answer({**model_shape(model, standing(model, replicas), created), "replicas": shown})
 
-    async def delete(self, request: Request, ref: str) -> JSONResponse:
+    async def delete(self, request: Request, ref: str) -> Answer[ModelChanged]:
         """Delete a model by id or name; its replicas are retired."""
         return done(await self._asking.ask(request, DeleteRequested(model=self._model(ref).id)))
 
-    async def retry(self, request: Request, ref: str) -> JSONResponse:
+    async def retry(self, request: Request, ref: str) -> Answer[ModelRetried]:
         """Lift `unservable` from a model."""
         return done(await self._asking.ask(request, RetryRequested(model=self._model(ref).id)))
 
     def _model(self, ref: str) -> ModelView:
         """Raises Refused, 404, which lists what exists."""
-        return self._directory.fleet.models.get(ModelId(ref)) or self._directory.asked_for(ref)
+        return self._directory.fleet.models.get(ModelId(ref)) or self._directory.model_for(ref)

@@ -1,7 +1,7 @@
 """What stands for a node in a path: its id, or the name that people type."""
 
 from weft_contracts.ids import NodeId
-from weft_placement.fleet import NodeView
+from weft_fleet import NodeView
 
 from weft_gateway.domain.refused import Refused
 from weft_gateway.projections.directory import Directory

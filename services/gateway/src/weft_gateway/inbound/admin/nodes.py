@@ -3,27 +3,29 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import JSONResponse
 from pydantic import Field
-from weft_contracts.facts.fact import Fact
+from weft_api import NodeChanged, NodeDetail, NodeLeaves, NodePage
 from weft_contracts.facts.request import (
     ApprovalRequested,
+    ChangeRequest,
     CordonRequested,
     DrainRequested,
-    Fulfilled,
     RejectionRequested,
     RemovalRequested,
     ResumeRequested,
     UncordonRequested,
 )
 
+from weft_gateway.domain.node_bodies import DRAIN_S, MAX_REASON
 from weft_gateway.domain.shapes import node_detail
-from weft_gateway.inbound.admin.asking import Asking, done
-from weft_gateway.inbound.admin.bodies import DRAIN_S, MAX_REASON, DrainBody, DrainSeconds, ReasonBody, RejectBody
-from weft_gateway.inbound.admin.documented import PROBLEMS, NodeChanged, NodeLeaves
-from weft_gateway.inbound.admin.heartbeats import Heartbeats
+from weft_gateway.inbound.admin.asking import Asking, arisen, done
+from weft_gateway.inbound.admin.bodies import DrainBody, DrainSeconds, ReasonBody, RejectBody
+from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.listing import PRINTABLE, Cursor, Limit, Source, Word, page
 from weft_gateway.inbound.admin.naming import named_node
+from weft_gateway.inbound.http.answer import Answer, answering
+from weft_gateway.inbound.http.json_route import JSONRoute
+from weft_gateway.inbound.nodes.heartbeats import Heartbeats
 from weft_gateway.projections.directory import Directory
 
 Label = Annotated[
@@ -40,29 +42,29 @@ class Nodes:
         self._asking = asking
         self._lists = lists
         self._heartbeats = heartbeats
-        self.router = APIRouter(tags=["nodes"], responses=PROBLEMS)
-        add = self.router.add_api_route
-        add("/api/nodes", self.list, methods=["GET"])
-        add("/api/nodes/{id}", self.get, methods=["GET"])
+        self.router = APIRouter(tags=["nodes"], responses=PROBLEMS, route_class=JSONRoute)
+        add = answering(self.router)
+        add("/api/nodes", self.list, "GET")
+        add("/api/nodes/{id}", self.get, "GET")
         leaves: dict[int | str, dict[str, Any]] = {202: {"model": NodeLeaves}}
-        add("/api/nodes/{id}", self.remove, methods=["DELETE"], response_model=NodeLeaves, responses=leaves)
-        add("/api/nodes/{id}/approve", self.approve, methods=["POST"], response_model=NodeChanged)
-        add("/api/nodes/{id}/reject", self.reject, methods=["POST"], response_model=NodeChanged)
-        add("/api/nodes/{id}/cordon", self.cordon, methods=["POST"], response_model=NodeChanged)
-        add("/api/nodes/{id}/uncordon", self.uncordon, methods=["POST"], response_model=NodeChanged)
-        add("/api/nodes/{id}/drain", self.drain, methods=["POST"], response_model=NodeChanged)
-        add("/api/nodes/{id}/resume", self.resume, methods=["POST"], response_model=NodeChanged)
+        add("/api/nodes/{id}", self.remove, "DELETE", responses=leaves)
+        add("/api/nodes/{id}/approve", self.approve, "POST")
+        add("/api/nodes/{id}/reject", self.reject, "POST")
+        add("/api/nodes/{id}/cordon", self.cordon, "POST")
+        add("/api/nodes/{id}/uncordon", self.uncordon, "POST")
+        add("/api/nodes/{id}/drain", self.drain, "POST")
+        add("/api/nodes/{id}/resume", self.resume, "POST")
 
     async def list(
         self, after: Cursor = None, limit: Limit = 100, state: Word = None, name: Word = None, label: Label = None
-    ) -> dict[str, Any]:
+    ) -> Answer[NodePage]:
         """A page of nodes, by id; removed ones only with `state=removed`."""
         return await page(self._lists, lambda lists: lists.nodes(after, limit, state, name, label or ()), limit)
 
-    async def get(self, id: str) -> dict[str, Any]:
+    async def get(self, id: str) -> Answer[NodeDetail]:
         """One node by id or name, with what runs on it and what that claims."""
         node = named_node(self._directory, id)
-        return node_detail(node, self._directory.fleet.held(node.id)) | {"heartbeat": self._heartbeats.of(node.id)}
+        return Answer(node_detail(node, self._directory.fleet.assigned(node.id), self._heartbeats.of(node.id)))
 
     async def remove(
         self,
@@ -71,7 +73,7 @@ class Nodes:
         force: Annotated[bool, Query(description="At once: replicas that run there are lost and replaced")] = False,
         deadline_s: Annotated[DrainSeconds, Query(description="Of the drain, in seconds")] = DRAIN_S,
         reason: Annotated[str, Query(max_length=MAX_REASON)] = "",
-    ) -> JSONResponse:
+    ) -> Answer[NodeLeaves]:
         """Take a node out for good: it is cut off, its name is free, its key can't come back.
 
         While something runs there it is drained first: 202, and it is removed with its last run. A resume in between
@@ -80,29 +82,28 @@ class Nodes:
         node = named_node(self._directory, id)
         fact = RemovalRequested(node=node.id, why=reason, force=force, deadline_s=deadline_s)
         view = await self._asking.ask(request, fact)
-        drains = isinstance(view.outcome, Fulfilled) and view.outcome.result.get("state") == "draining"
-        return done(view, 202 if drains else 200)
+        return done(view, 202 if arisen(view).get("state") == "draining" else 200)
 
-    async def approve(self, request: Request, id: str) -> JSONResponse:
+    async def approve(self, request: Request, id: str) -> Answer[NodeChanged]:
         """Let a node that asked to join work here, also one that was rejected."""
         return await self._changed(request, ApprovalRequested(node=named_node(self._directory, id).id))
 
-    async def reject(self, request: Request, id: str, body: RejectBody) -> JSONResponse:
+    async def reject(self, request: Request, id: str, body: RejectBody) -> Answer[NodeChanged]:
         """Turn a node away that waits for approval; it is told the reason."""
         node = named_node(self._directory, id)
         return await self._changed(request, RejectionRequested(node=node.id, why=body.reason))
 
-    async def cordon(self, request: Request, id: str, body: ReasonBody | None = None) -> JSONResponse:
+    async def cordon(self, request: Request, id: str, body: ReasonBody | None = None) -> Answer[NodeChanged]:
         """Place nothing new on a node; what runs there runs on."""
         node = named_node(self._directory, id)
         return await self._changed(request, CordonRequested(node=node.id, why=body.reason if body else ""))
 
-    async def uncordon(self, request: Request, id: str, body: ReasonBody | None = None) -> JSONResponse:
+    async def uncordon(self, request: Request, id: str, body: ReasonBody | None = None) -> Answer[NodeChanged]:
         """Lift a cordon."""
         node = named_node(self._directory, id)
         return await self._changed(request, UncordonRequested(node=node.id, why=body.reason if body else ""))
 
-    async def drain(self, request: Request, id: str, body: DrainBody | None = None) -> JSONResponse:
+    async def drain(self, request: Request, id: str, body: DrainBody | None = None) -> Answer[NodeChanged]:
         """Empty a node: what runs there is replaced, finished and retired; until a resume nothing is placed there.
 
         Answers when the drain has begun; the node's `drain` tells how it goes on, its state when it is done.
@@ -110,9 +111,9 @@ class Nodes:
         node = named_node(self._directory, id)
         return await self._changed(request, DrainRequested(node=node.id, deadline_s=(body or DrainBody()).deadline_s))
 
-    async def resume(self, request: Request, id: str) -> JSONResponse:
+    async def resume(self, request: Request, id: str) -> Answer[NodeChanged]:
         """Lift a drain, an admin's or the worker's own."""
         return await self._changed(request, ResumeRequested(node=named_node(self._directory, id).id))
 
-    async def _changed(self, request: Request, fact: Fact) -> JSONResponse:
+    async def _changed(self, request: Request, fact: ChangeRequest) -> Answer[NodeChanged]:
         return done(await self._asking.ask(request, fact))

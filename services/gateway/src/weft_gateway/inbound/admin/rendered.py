@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import msgspec
+from weft_api import Counts, ShownReplica, ShownReplicaLine
 from weft_contracts.ids import ModelId, NodeId, ReplicaId
-from weft_placement.fleet import ModelView, NodeView, ReplicaView
+from weft_fleet import ModelView, NodeView, ReplicaView
 
 from weft_gateway.domain.mesh_health import problems_of
 from weft_gateway.domain.model_state import ModelStanding, standing
@@ -95,7 +96,7 @@ class Rendered:
         if self._page is None:
             fleet = self._directory.fleet
             lines = [self._lines_of(model) for model in self._own]
-            counts = {
+            counts: Counts = {
                 "nodes": Counter(each.view.state for each in self._nodes.values()),
                 "models": Counter(each.stands.state for each in self._models.values()),
                 "replicas": {model: count for model, (count, _) in zip(self._own, lines, strict=True)},
@@ -104,7 +105,7 @@ class Rendered:
             self._page = _members(
                 counts=_encode(counts),
                 nodes=_list(map(self._node, shown)),
-                claims=_encode({each.view.id: claim_shape(fleet.held(each.view.id)) for each in shown}),
+                claims=_encode({each.view.id: claim_shape(fleet.assigned(each.view.id)) for each in shown}),
                 models=self._model_list(),
                 replicas=_list(line for count, line in lines if count),
             )
@@ -189,14 +190,18 @@ class Rendered:
 
     def _shape(self, each: _Replica) -> bytes:
         if each.shape is None:
-            shape = replica_shape(each.view, self._name(each.view), self._directory.fleet.nodes)
-            each.shape = _encode(shape | {"shunned": self._shunned.get(each.view.id)})
+            view = each.view
+            shape = replica_shape(view, self._name(view), self._directory.fleet.nodes)
+            shown: ShownReplica = {**shape, "shunned": self._shunned.get(view.id)}
+            each.shape = _encode(shown)
         return each.shape
 
     def _line(self, each: _Replica) -> bytes:
         if each.line is None:
-            shape = replica_line(each.view, self._name(each.view), self._directory.fleet.nodes)
-            each.line = _encode(shape | {"shunned": self._shunned.get(each.view.id)})
+            view = each.view
+            line = replica_line(view, self._name(view), self._directory.fleet.nodes)
+            shown: ShownReplicaLine = {**line, "shunned": self._shunned.get(view.id)}
+            each.line = _encode(shown)
         return each.line
 
     def _name(self, view: ReplicaView) -> str:

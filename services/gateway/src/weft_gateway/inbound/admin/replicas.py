@@ -1,11 +1,11 @@
 """`/api/replicas`."""
 
-from typing import Any
-
 from fastapi import APIRouter
+from weft_api import ReplicaPage
 
 from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.listing import Cursor, Limit, Source, Word, page
+from weft_gateway.inbound.http.answer import Answer, answering
 
 
 class Replicas:
@@ -14,7 +14,7 @@ class Replicas:
     def __init__(self, lists: Source) -> None:
         self._lists = lists
         self.router = APIRouter(tags=["replicas"], responses=PROBLEMS)
-        self.router.add_api_route("/api/replicas", self.list, methods=["GET"])
+        answering(self.router)("/api/replicas", self.list, "GET")
 
     async def list(
         self,
@@ -23,6 +23,6 @@ class Replicas:
         state: Word = None,
         model: Word = None,
         node: Word = None,
-    ) -> dict[str, Any]:
+    ) -> Answer[ReplicaPage]:
         """A page of replicas, by id. `model` and `node` are ids."""
         return await page(self._lists, lambda lists: lists.replicas(after, limit, state, model, node), limit)

@@ -1,14 +1,14 @@
 """`/api/requests`: requests for change and their outcomes."""
 
-from typing import Any
-
 from fastapi import APIRouter
+from weft_api import ChangeRequest, ChangeRequestPage
 from weft_contracts.ids import RequestId, is_id
 
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.shapes import request_shape
 from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.listing import Limit, Place, Source, Word, page
+from weft_gateway.inbound.http.answer import Answer, answering
 from weft_gateway.outbound.changes import Changes
 from weft_gateway.projections.requests import Requests
 
@@ -21,18 +21,19 @@ class RequestsForChange:
         self._changes = changes
         self._lists = lists
         self.router = APIRouter(tags=["requests"], responses=PROBLEMS)
-        self.router.add_api_route("/api/requests", self.list, methods=["GET"])
-        self.router.add_api_route("/api/requests/{id}", self.get, methods=["GET"])
+        add = answering(self.router)
+        add("/api/requests", self.list, "GET")
+        add("/api/requests/{id}", self.get, "GET")
 
-    async def list(self, before: Place = None, limit: Limit = 100, state: Word = None) -> dict[str, Any]:
+    async def list(self, before: Place = None, limit: Limit = 100, state: Word = None) -> Answer[ChangeRequestPage]:
         """A page of requests, the newest first; `before` is the `number` that the last page ended with."""
         return await page(self._lists, lambda lists: lists.requests(before, limit, state), limit, "number")
 
-    async def get(self, id: str) -> dict[str, Any]:
+    async def get(self, id: str) -> Answer[ChangeRequest]:
         """One request with its outcome, from memory or from the log."""
         view = self._requests.get(RequestId(id))
         if view is None and is_id(id):
             view = await self._changes.look_up(RequestId(id))
         if view is None:
             raise Refused(404, f"Request {id[:64]!r} does not exist.", code="request_not_found")
-        return request_shape(view)
+        return Answer(request_shape(view))

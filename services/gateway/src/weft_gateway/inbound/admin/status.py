@@ -2,18 +2,21 @@
 
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
+import weft_api as api
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import Response
 from weft_eventlog import Projection
 from weft_runtime.health import Health
 
-from weft_gateway.domain.entity_tag import names
+from weft_gateway.domain.request_headers import matches_entity_tag
+from weft_gateway.domain.shapes import brake_shape
 from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.rendered import Rendered
-from weft_gateway.inbound.inference.desk import Desk
+from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
+from weft_gateway.outbound.log_space import LogSpace
 from weft_gateway.projections.directory import Directory
 
 
@@ -25,21 +28,23 @@ class Status:
         instance: str,
         directory: Directory,
         projection: Projection,
-        desk: Desk,
+        dispatcher: RequestDispatcher,
         health: Health,
         connected: Callable[[], bool],
-        tables: Callable[[], dict[str, Any]],
+        tables: Callable[[], api.Tables],
+        room: LogSpace,
     ) -> None:
         self._instance = instance
         self._directory = directory
         self._rendered = Rendered(directory)
         self._projection = projection
-        self._desk = desk
+        self._dispatcher = dispatcher
         self._health = health
         self._connected = connected
         self._tables = tables
+        self._room = room
         self.router = APIRouter(tags=["status"], responses=PROBLEMS)
-        self.router.add_api_route("/api/status", self.get, methods=["GET"], response_model=dict[str, Any])
+        self.router.add_api_route("/api/status", self.get, methods=["GET"], response_model=api.Status | api.StatusPage)
 
     async def get(
         self,
@@ -49,41 +54,44 @@ class Status:
         """Nodes, models, replicas, the log, the brake, and what is wrong. `view=page`: counts, and of nodes and of
         each model's replicas the first few, those that need an eye before the others; of what is wrong, what is no
         node's and no model's. The entity tag changes with what is said."""
-        shunned = {replica: why for replica, why in self._desk.sessions.states().items() if why is not None}
+        shunned = {replica: why for replica, why in self._dispatcher.pool.ejections().items() if why is not None}
         version = self._rendered.update(shunned)
         own = list(self._health.problems.values())
         if not self._connected():
             own.insert(0, "the event log is away: what runs is served, nothing can change")
+        if (full := self._room.problem()) is not None:
+            own.insert(0, full)
         brake = self._rendered.problems[:1] if self._directory.fleet.brake else ()
         said = (*own, *self._rendered.problems) if view == "all" else (*own, *brake)
-        head = msgspec.json.encode(self._head(said, degraded=bool(own or self._rendered.problems)))
+        head = msgspec.json.encode(self._head(said, full, degraded=bool(own or self._rendered.problems)))
         said_of = f"{view} {version} {sorted(shunned.items())} ".encode()
         tag = f'"{blake2b(said_of + head, digest_size=12).hexdigest()}"'
         headers = {"etag": tag, "cache-control": "no-cache"}
-        if names(if_none_match, tag):
+        if matches_entity_tag(if_none_match, tag):
             return Response(status_code=304, headers=headers)
         body = head[:-1] + b"," + (self._rendered.whole() if view == "all" else self._rendered.page()) + b"}"
         return Response(body, media_type="application/json", headers=headers)
 
-    def _head(self, problems: Sequence[str], *, degraded: bool) -> dict[str, Any]:
+    def _head(self, problems: Sequence[str], full: str | None, *, degraded: bool) -> api.StatusHead:
         """What may change without a fact."""
         brake = self._directory.fleet.brake
         return {
             "gateway": {"instance": self._instance, "ready": self._health.ready},
             "mesh": {
                 "health": "degraded" if degraded else "ok",
-                "problems": problems,
-                "brake": brake.model_dump(mode="json", exclude={"type", "v"}) if brake else None,
+                "problems": list(problems),
+                "brake": brake_shape(brake) if brake else None,
             },
             "log": {
                 "position": self._projection.position,
                 "caught_up": self._projection.caught_up.is_set(),
                 "connected": self._connected(),
                 "halted": self._projection.halted,
+                "full": full,
             },
             "tables": self._tables(),
             "requests": {
-                "running": len(self._desk.running),
-                "waiting": self._desk.queue.total + self._desk.loading.total,
+                "running": len(self._dispatcher.in_flight),
+                "waiting": self._dispatcher.queue.total + self._dispatcher.loading.total,
             },
         }

@@ -6,15 +6,17 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 from weft_runtime.logs import get_logger
 
 from weft_gateway.domain.refused import Refused
-from weft_gateway.inbound.http.described import Described
-from weft_gateway.inbound.http.door import Door
-from weft_gateway.inbound.http.gatekeeper import Gatekeeper, respond
+from weft_gateway.inbound.http.auth_middleware import AuthMiddleware, respond
+from weft_gateway.inbound.http.authenticator import Authenticator
+from weft_gateway.inbound.http.json_route import JSONRoute
+from weft_gateway.inbound.http.openapi_document import DocumentedAPI
 
 _log: Any = get_logger("weft.gateway.http")
 
@@ -23,12 +25,13 @@ def application(
     routers: Sequence[APIRouter],
     health_routes: Sequence[BaseRoute],
     *,
-    door: Door,
+    authenticator: Authenticator,
     max_body: int,
+    max_admin_body: int = 256 << 10,
     instance: str,
 ) -> FastAPI:
-    """The application over all routers, behind the gatekeeper."""
-    app = Described(
+    """The application over all routers, behind the auth middleware. Bounds of bodies are in bytes."""
+    app = DocumentedAPI(
         title="Weft",
         version=_version(),
         docs_url=None,
@@ -38,12 +41,16 @@ def application(
         strict_content_type=False,
     )
     for router in routers:
+        for route in router.routes:
+            assert not isinstance(route, APIRoute) or route.body_field is None or isinstance(route, JSONRoute), route
         app.include_router(router)
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _unexpected)
-    app.add_middleware(Gatekeeper, door=door, max_body=max_body, instance=instance)
+    app.add_middleware(
+        AuthMiddleware, authenticator=authenticator, max_body=max_body, max_admin_body=max_admin_body, instance=instance
+    )
     return app
 
 
@@ -60,6 +67,8 @@ async def _http(request: Request, error: Exception) -> Response:
             refused = Refused(404, f"There is no route {path[:200]}; see /openapi.json.", code="unknown_route")
         case 405:
             allowed = headers.get("Allow", headers.get("allow", "another method"))
+            if "GET" in allowed and "HEAD" not in allowed:
+                headers["Allow"] = allowed = f"{allowed}, HEAD"
             refused = Refused(
                 405, f"{path[:200]} does not take {request.method}; it takes {allowed}.", code="wrong_method"
             )
@@ -83,9 +92,6 @@ def sentence_of(errors: Sequence[Any]) -> Refused:
     """The first of pydantic's complaints as a sentence."""
     first: dict[str, Any] = errors[0]
     kind: str = first.get("type", "")
-    if kind == "json_invalid":
-        why = first.get("ctx", {}).get("error", "it does not parse")
-        return Refused(400, f"The body is not JSON: {why}.", code="malformed_json")
     where = [str(part) for part in first.get("loc", ())]
     if where and where[0] in ("body", "query", "path", "header"):
         place, where = where[0], where[1:]

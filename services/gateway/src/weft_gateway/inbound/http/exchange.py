@@ -41,6 +41,10 @@ class Handler(Protocol):
         """The body is complete: answer through the exchange, now or later."""
         ...
 
+    def refused(self, status: int, route: str) -> None:
+        """A client is answered with an error."""
+        ...
+
     def shed(self) -> None:
         """A client that reads too slowly was dropped."""
         ...
@@ -57,7 +61,7 @@ _SILENT: Any = _Silent()
 
 
 class Exchange:
-    """Implements inference.Sink. Methods may be called after the client is gone."""
+    """Implements response_writer.ResponseWriter. Methods may be called after the client is gone."""
 
     def __init__(
         self,
@@ -71,7 +75,7 @@ class Exchange:
         keep_alive: bool,
         http10: bool,
         expect_continue: bool,
-        date: Headers,
+        default_headers: Headers,
         on_response: Callable[[], None],
     ) -> None:
         self.route = route
@@ -79,6 +83,7 @@ class Exchange:
         self.peer = peer
         self.caller: Caller | None = None
         """Who asks, once admitted."""
+        self.http10 = http10
         self.keep_alive = keep_alive
         self.response_complete = False
         self.disconnected = False
@@ -87,9 +92,8 @@ class Exchange:
         self._handler = handler
         self._transport = transport
         self._flow = flow
-        self._http10 = http10
         self._expects = expect_continue
-        self._date = date
+        self._default_headers = default_headers
         self._on_response = on_response
         self._parts: list[bytes] = []
         self._size = 0
@@ -105,11 +109,6 @@ class Exchange:
                     raise self._too_large()
         except Refused as refused:
             self._refused = refused
-
-    def decline_upgrade(self) -> None:
-        """The parser gives no body and can't go on behind an offer to upgrade."""
-        self.keep_alive = False
-        self._refused = Refused(400, "An upgrade (h2c) is not supported; use plain HTTP/1.1.", code="upgrade")
 
     def start(self) -> None:
         """It is this request's turn on the connection."""
@@ -156,21 +155,23 @@ class Exchange:
             running.abandon()
 
     def answer(self, status: int, content_type: str, body: bytes, headers: Mapping[str, str]) -> None:
-        """See Sink."""
+        """See ResponseWriter."""
         if self._transport.is_closing():
             return
+        if status >= 400:
+            self._handler.refused(status, self.route)
         head = self._head(status, content_type, headers)
         self._transport.write(b"%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body))
         self._done()
 
     def start_stream(self, headers: Mapping[str, str], first: bytes) -> None:
-        """See Sink.start."""
+        """See ResponseWriter.start_stream."""
         if self._transport.is_closing():
             return
-        if self._http10:
+        if self.http10:
             self.keep_alive = False
         head = self._head(200, "text/event-stream; charset=utf-8", headers)
-        if self._http10:
+        if self.http10:
             self._transport.write(b"%bcache-control: no-cache\r\n\r\n%b" % (head, first))
         else:
             self._transport.write(
@@ -179,19 +180,19 @@ class Exchange:
             )
 
     def write(self, data: bytes) -> None:
-        """See Sink. The hot path: one write, and a look at the buffer only where it has grown."""
+        """See ResponseWriter. The hot path: one write, and a look at the buffer only where it has grown."""
         transport = self._transport
         if transport.is_closing():
             return
-        transport.write(data if self._http10 else b"%x\r\n%b\r\n" % (len(data), data))
+        transport.write(data if self.http10 else b"%x\r\n%b\r\n" % (len(data), data))
         if self._flow.write_paused and transport.get_write_buffer_size() > self._handler.slow_client_bytes:
             self._shed()
 
     def end(self, data: bytes) -> None:
-        """See Sink."""
+        """See ResponseWriter."""
         if self._transport.is_closing():
             return
-        self._transport.write(data if self._http10 else b"%x\r\n%b\r\n0\r\n\r\n" % (len(data), data))
+        self._transport.write(data if self.http10 else b"%x\r\n%b\r\n0\r\n\r\n" % (len(data), data))
         self._done()
 
     def _begin(self) -> None:
@@ -208,7 +209,7 @@ class Exchange:
     def _head(self, status: int, content_type: str, headers: Mapping[str, str]) -> bytes:
         lines = [
             b"HTTP/1.1 529 " + phrase(529).encode() + b"\r\n" if status == 529 else STATUS_LINE[status],
-            *(b"%b: %b\r\n" % header for header in self._date),
+            *(b"%b: %b\r\n" % header for header in self._default_headers),
             b"content-type: %b\r\n" % content_type.encode(),
             *(f"{name}: {value}\r\n".encode("latin-1", "replace") for name, value in headers.items()),
         ]
@@ -246,9 +247,9 @@ class Exchange:
         self._transport.abort()
 
     def _body_is_late(self) -> None:
-        if not self._begun and self._refused is None:
+        if not self._begun:
             what = f"The body did not come within {BODY_WAIT_S:g} s."
-            self._refused = Refused(408, what, code="body_late")
+            self._refused = self._refused or Refused(408, what, code="body_late")
             self._refuse()
 
     def _too_large(self) -> Refused:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, cast
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from weft_runtime import traces
 
-from weft_gateway.domain.access import PROBES, header
+from weft_gateway.domain.access import PROBES
+from weft_gateway.domain.request_headers import header
 from weft_gateway.inbound.http.exchange import Abandonable, Exchange, Handler
-from weft_gateway.inbound.http.front_door import HOT_ROUTES
+from weft_gateway.inbound.http.hot_path_protocol import HOT_ROUTES
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
@@ -40,7 +41,13 @@ class TracedRoutes:
             traced.span.record_exception(error)
             traced.over(500)
             raise
+        for name, value in getattr(traced.running, "log_attributes", {}).items():
+            traced.span.set_attribute(f"weft.{name}", value)
         return traced if traced.running is not None else None
+
+    def refused(self, status: int, route: str) -> None:
+        """See exchange.Handler."""
+        self._routes.refused(status, route)
 
     def shed(self) -> None:
         """See exchange.Handler."""
@@ -63,19 +70,19 @@ class _TracedExchange:
         self._over = False
 
     def answer(self, status: int, content_type: str, body: bytes, headers: Mapping[str, str]) -> None:
-        """See Sink."""
+        """See ResponseWriter."""
         self._name(headers)
         self._exchange.answer(status, content_type, body, headers)
         self.over(status)
 
     def start_stream(self, headers: Mapping[str, str], first: bytes) -> None:
-        """See Sink."""
+        """See ResponseWriter."""
         self._name(headers)
         self.span.add_event("first byte")
         self._exchange.start_stream(headers, first)
 
     def end(self, data: bytes) -> None:
-        """See Sink."""
+        """See ResponseWriter."""
         self._exchange.end(data)
         self.over(self._status)
 
@@ -94,9 +101,10 @@ class _TracedExchange:
             _end(self.span, status)
 
     def _name(self, headers: Mapping[str, str]) -> None:
-        for name, attribute in (("x-request-id", traces.CORRELATION_ID), ("x-weft-replica", "weft.replica")):
-            if name in headers:
-                self.span.set_attribute(attribute, headers[name])
+        if "x-request-id" in headers:
+            self.span.set_attribute(traces.CORRELATION_ID, headers["x-request-id"])
+        if replica := getattr(self.running, "replica", ""):
+            self.span.set_attribute("weft.replica", replica)
 
 
 class TracedApplication:
@@ -112,7 +120,7 @@ class TracedApplication:
         span = _begin(scope["method"], scope["path"], scope["headers"])
         status = 500
 
-        async def noted(message: Message) -> None:
+        async def send_on(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = int(message["status"])
@@ -122,7 +130,7 @@ class TracedApplication:
 
         with traces.during(span):
             try:
-                await self._app(scope, receive, noted)
+                await self._app(scope, receive, send_on)
             finally:
                 route: Any = scope.get("route")
                 if route is not None:

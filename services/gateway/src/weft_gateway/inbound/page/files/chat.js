@@ -2,42 +2,57 @@
 
 import { LOST, streamAnswer } from "./answer.js";
 import { keep, make, say, sayOrHide } from "./elements.js";
+import { forgetTalk, keepTalk, keptTalk } from "./kept_talk.js";
 import { count, replicaName, seconds, sentence, word } from "./words.js";
 
 const SUGGESTIONS = ["What is the capital of France?", "What is the chemical symbol for gold?", "What is 7 plus 5?"];
 const UNREACHED = "The gateway can't be reached.";
+const CUT = "Cut off when the page was loaded again.";
+/** @type {(id: string) => any} */
 const at = (id) => document.getElementById(id);
 
+/** @typedef {import("./kept_talk.js").Exchange} Exchange */
+
 export class Chat {
+  /** @type {{role: string, content: string}[]} */
   #messages = [];
+  /** @type {Exchange[]} */
+  #exchanges = []; // what a reload finds again: the questions that have an answer
+  /** @type {Exchange | null} */
+  #coming = null; // the exchange of the answer that comes
+  /** @type {AbortController | null} */
   #running = null; // the AbortController of the answer that comes
   #chosen = ""; // a model that a person picked stays picked
+  /** @type {API.Model[]} */
   #models = [];
+  /** @type {Map<string, API.ShownReplicaLine>} */
   #replicas = new Map();
   #live = false;
   #changed;
 
-  /** `changed` is called when a request begins or ends. */
+  /** `changed` is called when a request begins or ends. @param {() => void} changed */
   constructor(changed) {
     this.#changed = changed;
-    at("ask").addEventListener("submit", (event) => {
+    at("ask").addEventListener("submit", (/** @type {Event} */ event) => {
       event.preventDefault();
       this.#send();
     });
-    at("message").addEventListener("keydown", (event) => {
+    at("message").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
       if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
         event.preventDefault();
         this.#send();
       }
     });
     at("stop").addEventListener("click", () => this.#running?.abort());
-    at("talk").addEventListener("keydown", (event) => event.key === "Escape" && this.#running?.abort());
+    at("talk").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && this.#running?.abort());
     at("anew").addEventListener("click", () => this.#restart());
     at("model").addEventListener("change", () => (this.#chosen = at("model").value));
+    addEventListener("pagehide", () => this.#coming?.answer && keepTalk([...this.#exchanges, { ...this.#coming, note: CUT }]));
     this.#welcome();
+    this.#takeUp(keptTalk());
   }
 
-  /** Take models and replicas from an answer of /api/status; null while the gateway is away. */
+  /** Take models and replicas from an answer of /api/status; null while the gateway is away. @param {API.StatusPage | null} status */
   show(status) {
     this.#live = status !== null;
     if (status) {
@@ -49,22 +64,23 @@ export class Chat {
   }
 
   #showPicker() {
-    const picker = at("model");
+    const picker = at("model"), before = picker.value;
+    /** @type {{id: string, name: string, state: string}[]} */
     const items = this.#models.length ? this.#models : [{ id: "", name: "", state: "none" }];
     keep(picker, items, (model) => model.id, () => {
       const option = make("option");
-      option.show = ({ name, state }) => {
+      option.show = (/** @type {{name: string, state: string}} */ { name, state }) => {
         option.value = name;
         say(option, state === "none" ? "none yet" : state === "ready" ? name : `${name} (${word(state)})`);
       };
       return option;
     });
     const names = this.#models.map((model) => model.name);
-    const kept = names.includes(this.#chosen) ? this.#chosen : picker.value;
+    const kept = names.includes(this.#chosen) ? this.#chosen : before;
     const ready = this.#models.find((model) => model.state === "ready")?.name;
     const value = this.#chosen && names.includes(this.#chosen) ? kept : (ready ?? names[0] ?? "");
     // A conversation stays with its model.
-    if (!this.#messages.length || !names.includes(picker.value)) picker.value = value;
+    if (!this.#messages.length || !names.includes(before)) picker.value = value;
     picker.disabled = names.length === 0;
   }
 
@@ -73,8 +89,8 @@ export class Chat {
     at("stop").hidden = !running;
     at("send").hidden = running;
     at("send").disabled = !this.#live || this.#models.length === 0;
-    at("anew").hidden = this.#messages.length === 0;
-    for (const button of document.querySelectorAll(".suggestion")) button.disabled = at("send").disabled || running;
+    at("anew").hidden = at("talk").querySelector(".turn") === null;
+    for (const button of at("talk").querySelectorAll(".suggestion")) button.disabled = at("send").disabled || running;
   }
 
   #welcome() {
@@ -95,9 +111,31 @@ export class Chat {
     this.#showControls();
   }
 
+  /** Go on with a conversation that was kept. @param {Exchange[]} exchanges */
+  #takeUp(exchanges) {
+    if (!exchanges.length) return;
+    at("talk").replaceChildren();
+    for (const { model, question, answer, note } of exchanges) {
+      const mine = turn("you", "You"), theirs = turn("them", model);
+      say(mine.text, question);
+      say(theirs.text, answer);
+      say(theirs.note, note);
+      theirs.item.classList.remove("coming");
+      at("talk").append(mine.item, theirs.item);
+      this.#messages.push({ role: "user", content: question }, { role: "assistant", content: answer });
+    }
+    this.#exchanges = exchanges;
+    this.#chosen = exchanges[exchanges.length - 1].model;
+    this.#showControls();
+    scrollDown(true);
+  }
+
   #restart() {
     this.#running?.abort();
     this.#messages = [];
+    this.#exchanges = [];
+    this.#coming = null;
+    forgetTalk();
     this.#welcome();
     at("message").focus();
   }
@@ -121,6 +159,7 @@ export class Chat {
     const talk = [...conversation, asked];
     conversation.push(asked);
     const running = (this.#running = new AbortController());
+    const exchange = (this.#coming = { model, question: text, answer: "", note: "" });
     this.#showControls();
     setTimeout(this.#changed, 100); // when the gateway has it
     let answer = "", firstAt = 0, failed = false;
@@ -128,7 +167,7 @@ export class Chat {
     try {
       const ending = await streamAnswer(model, talk, running.signal, (piece) => {
         firstAt ||= performance.now();
-        answer += piece;
+        exchange.answer = answer += piece;
         theirs.text.append(piece);
         scrollDown();
       });
@@ -140,25 +179,31 @@ export class Chat {
     }
     theirs.item.removeAttribute("aria-busy");
     theirs.item.classList.remove("coming");
-    if (answer) conversation.push({ role: "assistant", content: answer });
-    else {
+    if (this.#coming === exchange) this.#coming = null;
+    if (answer) {
+      conversation.push({ role: "assistant", content: answer });
+      if (this.#messages === conversation) {
+        this.#exchanges.push({ ...exchange, note: failed ? theirs.error.textContent : theirs.note.textContent });
+        keepTalk(this.#exchanges);
+      }
+    } else {
       conversation.splice(conversation.indexOf(asked), 1); // an unanswered question is no part of the conversation
       if (this.#messages === conversation && !box.value) box.value = text;
     }
     if (this.#running === running) this.#running = null;
     this.#changed();
     this.#showControls();
-    at("anew").hidden = at("talk").querySelector(".turn") === null;
     scrollDown(failed); // a question that comes back takes room from the talk, and the reason must be seen
   }
 
+  /** @param {import("./answer.js").Ending} ending @param {string} model @param {number} began @param {number} firstAt */
   #note({ finish, usage, replica }, model, began, firstAt) {
     const parts = [];
-    const node = this.#replicas.get(replica)?.node_name;
+    const node = this.#replicas.get(replica ?? "")?.node_name;
     if (usage) parts.push(count(usage.completion_tokens, "token"));
     parts.push(`${seconds((firstAt - began) / 1000)} to the first`);
     const took = (performance.now() - firstAt) / 1000;
-    if (usage?.completion_tokens > 16 && took > 0.05) {
+    if (usage && usage.completion_tokens > 16 && took > 0.05) {
       parts.push(`${Math.round((usage.completion_tokens - 1) / took)} a second`);
     }
     if (node) parts.push(`from ${node}`);
@@ -168,7 +213,7 @@ export class Chat {
   }
 }
 
-/** One side's turn: who, the text, a note and an error below it. */
+/** One side's turn: who, the text, a note and an error below it. @param {string} cls @param {string} who */
 function turn(cls, who) {
   const text = make("p", { cls: "text" }), note = make("p", { cls: "hint note" }), error = make("p", { cls: "reason bad" });
   error.hidden = true;

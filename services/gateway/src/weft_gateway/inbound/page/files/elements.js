@@ -1,6 +1,11 @@
 // Makes and keeps elements. Data enters the page as text only: nothing here, or anywhere, reads markup from a string.
 
-/** An element with its class, text or children, and attributes. Event handlers are set by the caller. */
+/**
+ * An element with its class, text or children, and attributes. Event handlers are set by the caller.
+ * @param {string} tag
+ * @param {{cls?: string, text?: string, attrs?: Record<string, string>, children?: any[]}} [options]
+ * @returns {any}
+ */
 export function make(tag, { cls, text, attrs, children } = {}) {
   const node = document.createElement(tag);
   if (cls) node.className = cls;
@@ -10,18 +15,24 @@ export function make(tag, { cls, text, attrs, children } = {}) {
   return node;
 }
 
-/** Set an element's text where it differs, so that a selection and a screen reader are left in peace. */
+/**
+ * Set an element's text where it differs, so that a selection and a screen reader are left in peace.
+ * @param {any} node @param {string} text
+ */
 export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** Show an element with a text, or hide it where there is none. */
+/**
+ * Show an element with a text, or hide it where there is none.
+ * @param {any} node @param {string | null | undefined} text
+ */
 export function sayOrHide(node, text) {
   node.hidden = !text;
   say(node, text ?? "");
 }
 
-/** A state as a colour and a word. */
+/** A state as a colour and a word. @param {any} node @param {string} tone @param {string} word */
 export function pill(node, tone, word) {
   const cls = `pill ${tone}`;
   if (node.className !== cls) node.className = cls;
@@ -31,6 +42,11 @@ export function pill(node, tone, word) {
 /**
  * One child of `parent` for each item, in the items' order, kept by key: focus and open details stay.
  * `create(item)` returns an element with a method `show(item)`.
+ * @template T
+ * @param {any} parent
+ * @param {T[]} items
+ * @param {(item: T) => string} keyOf
+ * @param {(item: T) => any} create
  */
 export function keep(parent, items, keyOf, create) {
   const old = new Map([...parent.children].map((child) => [child.dataset.key, child]));

@@ -13,22 +13,36 @@ const LOOKS_BEHIND = 3;
 export const REMEMBERED = 60;
 
 /**
- * Listeners: status(answer) where it differs from the last, commit(recorded), forget() where the log is another one, standing({state, since, why}),
- * with state `live`, `starting`, `locked` (a key is needed) or `away`.
+ * @typedef {object} Standing
+ * @property {"live" | "starting" | "locked" | "away"} state `locked`: a key is needed
+ * @property {number | null} since
+ * @property {string} why
+ *
+ * @typedef {object} Listeners
+ * @property {(answer: API.StatusPage) => void} status where it differs from the last
+ * @property {(commit: API.Commit) => void} commit
+ * @property {() => void} forget where the log is another one
+ * @property {(standing: Standing) => void} standing
  */
+
 export class Link {
   #listeners;
+  /** @type {AbortController | null} */
   #stream = null;
   #streamAgainAt = 0;
+  /** @type {number | null} */
   #last = null; // sequence of the last commit that was shown
   #failures = 0;
   #wanted = false;
   #wake = () => {};
   #behind = 0;
   #settling = 0;
+  /** @type {number | null} */
   #seenAt = null;
+  /** @type {string | null} */
   #tag = null; // of the answer that is shown: what bears the same tag says the same
 
+  /** @param {Listeners} listeners */
   constructor(listeners) {
     this.#listeners = listeners;
     document.addEventListener("visibilitychange", () => (document.hidden ? this.#rest() : this.look()));
@@ -50,7 +64,9 @@ export class Link {
   }
 
   async #round() {
-    let answer, tag;
+    /** @type {API.StatusPage} */
+    let answer;
+    let tag;
     try {
       const response = await ask("/api/status?view=page", { cache: "no-cache", signal: AbortSignal.timeout(LOOK_LIMIT_S * 1000) });
       if (!response.ok) throw await problemOf(response);
@@ -60,6 +76,7 @@ export class Link {
       this.#failures += 1;
       this.#tag = null;
       this.#closeStream();
+      /** @type {Standing["state"]} */
       const state = error.code === "starting" ? "starting" : asksForKey(error) ? "locked" : "away";
       this.#listeners.standing({ state, since: this.#seenAt, why: error.status ? error.message : "" });
       return;
@@ -79,11 +96,13 @@ export class Link {
   }
 
   // A connection may be dead without a word, after a machine slept: then the log moves and the stream does not.
+  /** @param {number} position */
   #checkStream(position) {
     this.#behind = this.#stream && position > (this.#last ?? position) ? this.#behind + 1 : 0;
     if (this.#behind > LOOKS_BEHIND) this.#closeStream();
   }
 
+  /** @param {number} position */
   #openStream(position) {
     if (this.#stream || document.hidden || Date.now() < this.#streamAgainAt) return;
     const after = Math.max(this.#last ?? 0, position - REMEMBERED, 0);
@@ -98,12 +117,14 @@ export class Link {
   }
 
   // By fetch: an EventSource can show no key.
+  /** @param {AbortController} stream @param {number} after */
   async #read(stream, after) {
     const headers = { accept: "text/event-stream" };
     const response = await ask(`/api/events?after=${after}`, { headers, signal: stream.signal, cache: "no-store" });
     if (!response.ok) throw await problemOf(response);
     for await (const data of eventsOf(response.body)) {
       if (this.#stream !== stream) return;
+      /** @type {API.Commit} */
       const commit = JSON.parse(data);
       this.#last = commit.sequence;
       this.#listeners.commit(commit);
@@ -129,23 +150,25 @@ export class Link {
       const timer = setTimeout(done, wait * 1000);
       this.#wake = () => {
         clearTimeout(timer);
-        done();
+        done(undefined);
       };
     });
   }
 }
 
-/** What an error answer says, in both of the gateway's dialects. */
+/**
+ * What an error answer says, in both of the gateway's dialects: the API's problem and OpenAI's error object.
+ * @param {Response} response
+ * @returns {Promise<Error & {status?: number, code?: string | null}>}
+ */
 export async function problemOf(response) {
+  /** @type {Partial<API.Problem> & {error?: {message: string, code: string | null}}} */
   let body = {};
   try {
     body = await response.json();
   } catch {
     // not ours: a proxy's page, or nothing
   }
-  const said = body.error ?? body;
-  const error = new Error(said.message ?? said.detail ?? `The gateway answered ${response.status}.`);
-  error.status = response.status;
-  error.code = said.code;
-  return error;
+  const said = body.error?.message ?? body.detail ?? `The gateway answered ${response.status}.`;
+  return Object.assign(new Error(said), { status: response.status, code: (body.error ?? body).code });
 }

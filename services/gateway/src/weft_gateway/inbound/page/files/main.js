@@ -8,6 +8,7 @@ import { Link } from "./link.js";
 import { showMesh } from "./mesh.js";
 import { clock } from "./words.js";
 
+/** @type {(id: string) => any} */
 const at = (id) => document.getElementById(id);
 const chat = new Chat(() => link.look());
 const events = new Events(at("events"));
@@ -45,7 +46,7 @@ const link = new Link({
   },
 });
 
-at("lock").addEventListener("submit", (event) => {
+at("lock").addEventListener("submit", (/** @type {Event} */ event) => {
   event.preventDefault();
   const key = at("key").value.trim();
   if (!/^[!-~]+$/.test(key)) return sayOrHide(at("lock-why"), "A key has no spaces and no letters beyond ASCII.");
@@ -55,13 +56,13 @@ at("lock").addEventListener("submit", (event) => {
   link.look();
 });
 
-at("copy-deploy").addEventListener("click", async ({ target }) => {
+at("copy-deploy").addEventListener("click", async (/** @type {any} */ { target }) => {
   const line = at("deploy-line");
   try {
     await navigator.clipboard.writeText(line.textContent);
     say(target, "Copied");
   } catch {
-    getSelection().selectAllChildren(line); // no clipboard off https: the line is marked, ready to copy
+    getSelection()?.selectAllChildren(line); // no clipboard off https: the line is marked, ready to copy
     say(target, "Selected");
   }
   setTimeout(() => say(target, "Copy"), 2000);

@@ -5,11 +5,15 @@ import { count, replicaName, sentence, shell, size, toneOf, word } from "./words
 
 const TROUBLES_SHOWN = 8;
 const ORDER = ["bad", "warn", "wait", "idle", "good"]; // what needs an eye comes first
-const rank = (state) => ORDER.indexOf(toneOf(state));
+/** @typedef {Record<string, number>} Figures By state */
+
+const rank = (/** @type {string} */ state) => ORDER.indexOf(toneOf(state));
+/** @template {{state: string, name: string}} T @param {T[]} all */
 const inOrder = (all) => [...all].sort((a, b) => rank(a.state) - rank(b.state) || a.name.localeCompare(b.name));
+/** @type {(id: string) => any} */
 const at = (id) => document.getElementById(id);
 
-/** Show an answer of /api/status?view=page: the first nodes and replicas, and counts of all. */
+/** Show an answer of /api/status?view=page: the first nodes and replicas, and counts of all. @param {API.StatusPage} status */
 export function showMesh(status) {
   showFigures(status);
   showProblems(status);
@@ -26,44 +30,52 @@ export function showMesh(status) {
   sayOrHide(at("more-nodes"), hiddenNodes(status));
 }
 
-/** How many nodes are not shown, by their state. */
+/** How many nodes are not shown, by their state. @param {API.StatusPage} status */
 function hiddenNodes({ nodes, counts }) {
-  const shown = (state) => nodes.filter((each) => each.state === state).length;
-  const left = Object.entries(counts.nodes).map(([state, all]) => [state, all - shown(state)]).filter(([, n]) => n > 0);
+  const shown = (/** @type {string} */ state) => nodes.filter((each) => each.state === state).length;
+  /** @type {[string, number][]} */
+  const all = Object.entries(counts.nodes).map(([state, n]) => [state, n - shown(state)]);
+  const left = all.filter(([, n]) => n > 0);
   if (!left.length) return "";
   const more = count(total(left.map(([, n]) => n)), "more node");
   if (left.length === 1) return `and ${more}, all ${word(left[0][0])}`;
   return `and ${more}: ${left.map(([state, n]) => `${n.toLocaleString("en")} ${word(state)}`).join(", ")}`;
 }
 
-const total = (numbers) => numbers.reduce((sum, each) => sum + each, 0);
+const total = (/** @type {number[]} */ numbers) => numbers.reduce((sum, each) => sum + each, 0);
 
+/** @param {API.StatusPage} status */
 function showFigures({ counts, requests, log }) {
-  const of = (states, good) => [states[good] ?? 0, total(Object.values(states))].map((n) => n.toLocaleString("en")).join(" of ");
+  const of = (/** @type {Figures} */ states, /** @type {string} */ good) => [states[good] ?? 0, total(Object.values(states))].map((n) => n.toLocaleString("en")).join(" of ");
   say(at("figure-models"), of(counts.models, "ready"));
   say(at("figure-nodes"), of(counts.nodes, "healthy"));
   say(at("figure-requests"), requests.waiting ? `${requests.running}, ${requests.waiting} waiting` : `${requests.running}`);
   say(at("figure-events"), log.position.toLocaleString("en"));
 }
 
-/** What needs an eye: the mesh's own troubles in full, those of models and nodes by name; their cards say why. */
+/** What needs an eye: the mesh's own troubles in full, those of models and nodes by name; their cards say why. @param {API.StatusPage} status */
 function showProblems({ mesh, models, nodes, counts }) {
   const troubled = [
-    ...models.filter(inTrouble).map((m) => ({ name: m.name, state: `is ${word(m.state)}`, card: `model-${m.id}` })),
+    ...models.filter((m) => inTrouble(m) || m.failing).map((m) => ({ name: m.name, state: modelTrouble(m), card: `model-${m.id}` })),
     ...nodes.filter((n) => inTrouble(n) || !n.approved).map((n) => ({ name: n.name, state: n.approved ? `is ${word(n.state)}` : standing(n), card: `node-${n.id}` })),
   ];
   const badly = Object.entries(counts.nodes).filter(([state]) => inTrouble({ state })).map(([, n]) => n);
   const unseen = Math.max(0, total(badly) - nodes.filter(inTrouble).length);
+  /** @type {Notice[]} */
   const notices = mesh.problems.map((text) => ({ text, brake: mesh.brake !== null && text.startsWith("the brake") }));
   if (troubled.length) notices.push({ text: "", troubled, unseen });
   keep(at("notices"), notices, (n) => n.text, notice);
 }
 
+/**
+ * @typedef {{text: string, brake?: boolean, troubled?: {name: string, state: string, card: string}[], unseen?: number}} Notice
+ */
+
 function notice() {
   const title = make("strong"), text = make("span");
   const node = make("p", { children: [title, " ", text] });
   let shown = "";
-  node.show = ({ text: said, brake, troubled = [], unseen = 0 }) => {
+  node.show = (/** @type {Notice} */ { text: said, brake, troubled = [], unseen = 0 }) => {
     node.className = `notice ${brake ? "brake" : "warn"}`;
     say(title, brake ? "Brake set" : "Needs attention");
     const key = JSON.stringify([said, troubled, unseen]);
@@ -79,8 +91,10 @@ function notice() {
   return node;
 }
 
-const inTrouble = ({ state }) => ["bad", "warn"].includes(toneOf(state));
-const standing = ({ state, approved }) => (approved || state === "rejected" ? state : "waits for approval");
+const modelTrouble = (/** @type {API.Model} */ model) =>
+  inTrouble(model) ? `is ${word(model.state)}` : `can't serve revision ${model.failing?.revision}`;
+const inTrouble = (/** @type {{state: string}} */ { state }) => ["bad", "warn"].includes(toneOf(state));
+const standing = (/** @type {API.Node} */ { state, approved }) => (approved || state === "rejected" ? state : "waits for approval");
 
 function modelCard() {
   const name = make("h3"), state = make("span"), about = make("p", { cls: "about" });
@@ -91,23 +105,27 @@ function modelCard() {
   const node = make("li", {
     children: [make("div", { cls: "title", children: [name, state] }), about, reason, remedy, replicas, more],
   });
-  node.show = (model) => {
+  node.show = (/** @type {API.Model} */ model) => {
     node.id = `model-${model.id}`;
     say(name, model.name);
     pill(state, toneOf(model.state), model.state === "empty" ? "no replicas" : word(model.state));
     const { engine, context_tokens } = model.spec;
     const context = context_tokens ? `, ${context_tokens.toLocaleString("en")} tokens of context` : "";
-    say(about, `${engine}, revision ${model.revision}${context}. ${model.wanted ? `${model.ready} of ${count(model.wanted, "replica")} ready.` : "No replica."}`);
+    say(about, `${engine}, revision ${model.serves ?? model.revision}${context}. ${model.wanted ? `${model.ready} of ${count(model.wanted, "replica")} ready.` : "No replica."}`);
     sayOrHide(reason, model.reason && sentence(model.reason));
-    reason.className = `reason ${toneOf(model.state)}`;
-    remedy.hidden = model.state !== "unservable";
+    reason.className = `reason ${model.failing ? "bad" : toneOf(model.state)}`;
+    remedy.hidden = model.state !== "unservable" && !model.failing;
     say(line, `./weft retry ${shell(model.name)}`);
     node.reason = model.reason;
   };
-  node.showReplicas = (some, all) => {
+  node.showReplicas = (/** @type {API.ShownReplicaLine[]} */ some, /** @type {number} */ all) => {
     const own = [...some].sort((a, b) => rank(a.state) - rank(b.state));
     keep(replicas, own, (r) => r.id, replicaRow);
-    for (const row of replicas.children) row.hideReason(node.reason);
+    const said = [node.reason];
+    for (const row of replicas.children) {
+      row.hideReason(said);
+      said.push(row.reason);
+    }
     replicas.hidden = own.length === 0;
     const left = all - own.length;
     sayOrHide(more, left > 0 ? `and ${count(left, "more replica")}` : "");
@@ -119,7 +137,7 @@ function replicaRow() {
   const name = make("span", { cls: "name" }), where = make("span", { cls: "where" });
   const state = make("span"), reason = make("p", { cls: "reason" });
   const node = make("li", { children: [name, where, state, reason] });
-  node.show = (replica) => {
+  node.show = (/** @type {API.ShownReplicaLine} */ replica) => {
     say(name, replicaName(replica.id, replica.model_name));
     name.title = replica.id;
     const place = replica.node_name ? `on ${replica.node_name}` : "no place yet";
@@ -130,33 +148,35 @@ function replicaRow() {
     sayOrHide(reason, node.reason && sentence(node.reason));
     reason.className = `reason ${toneOf(replica.state)}`;
   };
-  // What the model says already is not said twice.
-  node.hideReason = (said) => {
-    if (node.reason && node.reason === said) reason.hidden = true;
+  // What the model, or a replica above, says already is not said twice.
+  node.hideReason = (/** @type {(string | null)[]} */ said) => {
+    if (node.reason && said.some((each) => each?.includes(node.reason))) reason.hidden = true;
   };
   return node;
 }
 
 function nodeCard() {
-  const name = make("h3"), state = make("span"), about = make("p", { cls: "about" });
+  const name = make("h3"), state = make("span"), about = make("p", { cls: "about" }), reason = make("p");
   const bar = make("span", { cls: "bar-fill" }), held = make("p", { cls: "hint" });
   const meter = make("div", { cls: "bar-track", attrs: { "aria-hidden": "true" }, children: [bar] });
   const node = make("li", {
-    children: [make("div", { cls: "title", children: [name, state] }), about, meter, held],
+    children: [make("div", { cls: "title", children: [name, state] }), about, reason, meter, held],
   });
   let memory = 0;
-  node.show = (shape) => {
+  node.show = (/** @type {API.Node} */ shape) => {
     node.id = `node-${shape.id}`;
     say(name, shape.name);
     name.title = shape.id;
     pill(state, toneOf(shape.state), word(standing(shape)));
+    sayOrHide(reason, shape.reason && sentence(shape.reason));
+    reason.className = `reason ${toneOf(shape.state)}`;
     const hardware = shape.hardware;
     const devices = (hardware?.devices ?? []).filter((d) => d.vendor !== "cpu");
     memory = total((devices.length ? devices : (hardware?.devices ?? [])).map((d) => d.memory));
     say(about, hardware ? sentence([...accelerators(devices), count(Number(hardware.cpus.toFixed(1)), "CPU"),
       `${size(hardware.memory)} of memory`].join(", ")) : "Its hardware is not known yet.");
   };
-  node.showClaims = (claim) => {
+  node.showClaims = (/** @type {API.Claim | undefined} */ claim) => {
     meter.hidden = !memory;
     bar.style.inlineSize = memory ? `${Math.min(100, (100 * (claim?.bytes ?? 0)) / memory)}%` : "0";
     say(held, claim?.replicas ? `${count(claim.replicas, "replica")}, ${size(claim.bytes)}${memory ? ` of ${size(memory)}` : ""} claimed`
@@ -165,13 +185,14 @@ function nodeCard() {
   return node;
 }
 
-/** Devices by their name, with how many there are. */
+/** Devices by their name, with how many there are. @param {API.Device[]} devices */
 function accelerators(devices) {
   const names = new Map();
   for (const { name, vendor } of devices) names.set(name || vendor, (names.get(name || vendor) ?? 0) + 1);
   return [...names].map(([name, number]) => (number > 1 ? `${number} × ${name}` : name));
 }
 
+/** @param {API.ShownReplicaLine[]} replicas @returns {Map<string, API.ShownReplicaLine[]>} */
 function grouped(replicas) {
   const groups = new Map();
   for (const each of replicas) groups.set(each.model, [...(groups.get(each.model) ?? []), each]);

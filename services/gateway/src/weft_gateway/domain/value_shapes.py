@@ -1,0 +1,143 @@
+"""What nodes and models are made of, as answers show it: field by field, so that a new field is shown on purpose."""
+
+import weft_api as api
+from weft_contracts.budget import budget_text
+from weft_contracts.facts.machine import FileFound, FileMissing
+from weft_contracts.facts.values import (
+    Addresses,
+    Backend,
+    BuiltinSource,
+    Caps,
+    Device,
+    Hardware,
+    Member,
+    ModelSpec,
+    PathSource,
+    SimulatedSource,
+    UnsizedDevice,
+    Weights,
+)
+
+
+def addresses_shape(addresses: Addresses) -> api.Addresses:
+    """Where a node is reached."""
+    return {"host": addresses.host, "http_port": addresses.http_port}
+
+
+def hardware_shape(hardware: Hardware) -> api.Hardware:
+    """What a node has, in bytes."""
+    return {
+        "cpus": hardware.cpus,
+        "memory": hardware.memory,
+        "disk_free": hardware.disk_free,
+        "architecture": hardware.architecture,
+        "devices": [_device(device) for device in hardware.devices],
+        "unsized": [_unsized(device) for device in hardware.unsized],
+        "notes": list(hardware.notes),
+    }
+
+
+def _device(device: Device) -> api.Device:
+    return {
+        "index": device.index,
+        "vendor": device.vendor,
+        "name": device.name,
+        "memory": device.memory,
+        "uuid": device.uuid,
+        "number": device.number,
+        "driver": device.driver,
+        "compute_capability": device.compute_capability,
+        "unified": device.unified,
+        "budget": device.budget,
+        "simulated": device.simulated,
+    }
+
+
+def _unsized(device: UnsizedDevice) -> api.UnsizedDevice:
+    return {"vendor": device.vendor, "name": device.name, "uuid": device.uuid, "driver": device.driver}
+
+
+def backend_shape(backend: Backend) -> api.Backend:
+    """An installed engine."""
+    return {"engine": backend.engine, "version": backend.version, "vendors": list(backend.vendors)}
+
+
+def caps_shape(caps: Caps) -> api.Caps:
+    """Null is not said; a cap of 0 and a budget without text are no limit."""
+    budget = caps.vram_budget
+    return {
+        "replicas_per_model": caps.replicas_per_model,
+        "vram_budget": None if budget is None else budget_text(budget),
+    }
+
+
+def file_shape(found: FileFound | FileMissing) -> api.FileFound | api.FileMissing:
+    """A node's answer about a model's files."""
+    if isinstance(found, FileMissing):
+        return {
+            "type": found.type,
+            "v": found.v,
+            "inspection": found.inspection,
+            "source": found.source,
+            "reason": found.reason,
+        }
+    return {
+        "type": found.type,
+        "v": found.v,
+        "inspection": found.inspection,
+        "source": found.source,
+        "size": found.size,
+        "weights": _weights(found.weights),
+        "metadata": [{"name": each.name, "size": each.size, "blake3": each.blake3} for each in found.metadata],
+    }
+
+
+def spec_shape(spec: ModelSpec) -> api.ModelSpec:
+    """What an admin wants of a model."""
+    return {
+        "source": _source(spec.source),
+        "engine": spec.engine,
+        "context_tokens": spec.context_tokens,
+        "concurrency": spec.concurrency,
+        "engine_args": dict(spec.engine_args),
+        "min_replicas": spec.min_replicas,
+        "max_replicas": spec.max_replicas,
+        "selector": dict(spec.selector),
+        "strategy": spec.strategy,
+        "weights": _weights(spec.weights),
+    }
+
+
+def _source(source: BuiltinSource | PathSource | SimulatedSource) -> api.Source:
+    match source:
+        case BuiltinSource():
+            return {"kind": source.kind, "name": source.name}
+        case PathSource():
+            return {"kind": source.kind, "path": source.path}
+        case SimulatedSource():
+            return {"kind": source.kind}
+
+
+def _weights(weights: Weights) -> api.Weights:
+    return {
+        "format": weights.format,
+        "architecture": weights.architecture,
+        "weight_bytes": weights.weight_bytes,
+        "kv_bytes_per_token": weights.kv_bytes_per_token,
+        "layers": weights.layers,
+        "heads": weights.heads,
+        "kv_heads": weights.kv_heads,
+        "vision_heads": weights.vision_heads,
+        "context_tokens": weights.context_tokens,
+        "embeds": weights.embeds,
+        "fingerprint": weights.fingerprint,
+    }
+
+
+def member_shape(member: Member) -> api.Member:
+    """One node's part of a replica."""
+    return {
+        "node": member.node,
+        "rank": member.rank,
+        "devices": [{"index": device.index, "bytes": device.bytes} for device in member.devices],
+    }

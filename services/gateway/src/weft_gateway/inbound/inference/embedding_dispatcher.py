@@ -1,0 +1,241 @@
+"""Dispatches embedding requests: each finds an endpoint the way that all requests do, and ends with one answer."""
+
+import asyncio
+from typing import Any
+
+from weft_contracts.gen import session_pb2 as pb
+from weft_dataplane.client_errors import UnaryCallFailed
+from weft_dataplane.session_client import SessionClient
+from weft_fleet import ModelView
+from weft_runtime.logs import get_logger
+
+from weft_gateway.domain.ability import check_embeds
+from weft_gateway.domain.caller import NOBODY, Caller
+from weft_gateway.domain.openai.embeddings import EmbeddingRequest, check_embedding, check_length, embedding_answer
+from weft_gateway.domain.problems import openai_error
+from weft_gateway.domain.refused import Refused
+from weft_gateway.domain.routing.endpoint_state import EndpointState, replica_headers
+from weft_gateway.domain.routing.routing_options import NO_OPTIONS, RoutingOptions, check_replica
+from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
+from weft_gateway.inbound.inference.response_writer import ResponseWriter
+from weft_gateway.inbound.inference.routing_task import RoutingTask
+from weft_gateway.inbound.metrics import Metrics
+
+_log: Any = get_logger("weft.gateway.embedding")
+
+
+class InFlightEmbedding:
+    """One embedding request. It ends once: by an answer, a refusal, or its client's leaving."""
+
+    def __init__(
+        self, request: EmbeddingRequest, writer: ResponseWriter, correlation_id: str, started_at: float
+    ) -> None:
+        self.request = request
+        self.correlation_id = correlation_id
+        self.started_at = started_at
+        self.endpoint_state: EndpointState | None = None
+        self.session: SessionClient | None = None
+        self.done = False
+        self.outcome = ""
+        self.tokens = 0
+        self.task: asyncio.Task[None] | None = None
+        self.log_attributes: dict[str, str] = {}
+        self.routing = NO_OPTIONS
+        # what the routing task looks at
+        self.ids: list[int] = []
+        self.digest = ""
+        self.tried: set[str] = set()
+        self.tries = 0
+        self.busy_since = 0.0
+        self.last_error = ""
+        self._writer = writer
+
+    @property
+    def only(self) -> str | None:
+        """The replica that was chosen."""
+        return self.routing.replica
+
+    @property
+    def replica(self) -> str:
+        """The one that answers; empty: none yet."""
+        return self.endpoint_state.endpoint.replica if self.endpoint_state is not None else ""
+
+    def answer(self, body: bytes) -> None:
+        """The whole answer."""
+        headers = {"x-request-id": self.correlation_id}
+        if self.routing.explain and self.endpoint_state is not None:
+            headers |= replica_headers(self.endpoint_state)
+        self._writer.answer(200, "application/json", body, headers)
+        self.done, self.outcome = True, "ok"
+
+    def refuse(self, refused: Refused) -> None:
+        """End it with an error."""
+        if self.done:
+            return
+        headers = {"x-request-id": self.correlation_id, **refused.headers}
+        self._writer.answer(refused.status, "application/json", openai_error(refused), headers)
+        self.done, self.outcome = True, f"{refused.status}"
+
+    def abandon(self) -> None:
+        """Its client is gone: the replica is told that nobody waits."""
+        if not self.done:
+            self.done, self.outcome = True, "client_gone"
+            if self.task is not None:
+                self.task.cancel()
+
+
+class EmbeddingDispatcher:
+    """All of one gateway's embedding requests in flight. They share the request dispatcher's queues."""
+
+    def __init__(
+        self, dispatcher: RequestDispatcher, metrics: Metrics, instance: str, *, request_log: bool = True
+    ) -> None:
+        self.directory = dispatcher.directory
+        self.pool = dispatcher.pool
+        self.queue = dispatcher.queue
+        self.loading = dispatcher.loading
+        self.limits = dispatcher.limits
+        self.in_flight: set[InFlightEmbedding] = set()
+        self._dispatcher = dispatcher
+        self._metrics = metrics
+        self._instance = instance
+        self._request_log = request_log
+        self._last_id = 0
+
+    def now(self) -> float:
+        """Monotonic seconds."""
+        return self._dispatcher.now()
+
+    def begin(
+        self,
+        body: bytes,
+        correlation_id: str | None,
+        writer: ResponseWriter,
+        caller: Caller = NOBODY,
+        options: RoutingOptions = NO_OPTIONS,
+    ) -> InFlightEmbedding | None:
+        """Take a request. Its answer goes to the writer, a refusal too; None when it was refused at once."""
+        self._last_id += 1
+        correlation_id = correlation_id or f"{self._instance}-e{self._last_id:x}"
+        try:
+            request = check_embedding(body)
+            model = self._model(request, caller)
+            if options.replica is not None:
+                check_replica(self.directory.fleet, model, options.replica)
+        except Refused as refused:
+            headers = {"x-request-id": correlation_id, **refused.headers}
+            writer.answer(refused.status, "application/json", openai_error(refused), headers)
+            return None
+        embedding = InFlightEmbedding(request, writer, correlation_id, self.now())
+        embedding.routing = options
+        embedding.log_attributes = self._dispatcher.log_attributes(request.attribution)
+        self.in_flight.add(embedding)
+        embedding.task = asyncio.create_task(self._serve(embedding, model))
+        return embedding
+
+    def submit(self, request: InFlightEmbedding, state: EndpointState, session: SessionClient) -> None:
+        """See routing_task.RoutingContext: the endpoint is selected; it is asked when the routing task is over."""
+        request.tries += 1
+        request.tried.add(state.endpoint.replica)
+        request.endpoint_state, request.session = state, session
+        state.in_flight += 1
+        state.last_used = self.now()
+
+    async def finish_all(self, timeout: float) -> None:
+        """Let requests finish for `timeout` seconds, then end the rest with an explicit error."""
+        deadline = self.now() + timeout
+        while self.in_flight and self.now() < deadline:
+            await asyncio.sleep(0.05)
+        for embedding in list(self.in_flight):
+            embedding.refuse(_stopping())
+            if embedding.task is not None:
+                embedding.task.cancel()
+
+    def _model(self, request: EmbeddingRequest, caller: Caller) -> ModelView:
+        if self._dispatcher.stopping:
+            raise _stopping()
+        model = self.directory.model_for(request.model, caller)
+        spec = model.serving.spec
+        check_embeds(model.name, spec)
+        check_length(request, spec.context_tokens)
+        return model
+
+    async def _serve(self, embedding: InFlightEmbedding, model: ModelView) -> None:
+        try:
+            busy = False
+            while not embedding.done:
+                await RoutingTask(self, embedding, model, busy=busy).run()
+                if embedding.done:
+                    return
+                busy = await self._ask(embedding)
+        except Refused as refused:
+            embedding.refuse(refused)
+        except Exception:
+            _log.exception("embedding failed", correlation_id=embedding.correlation_id)
+            embedding.refuse(Refused(500, "The gateway failed to answer; its log says why.", code="internal"))
+        finally:
+            self._ended(embedding)
+
+    async def _ask(self, embedding: InFlightEmbedding) -> bool:
+        """Ask the chosen replica. Whether it was busy; any other failure that may pass leads elsewhere.
+
+        Raises Refused.
+        """
+        state, session = embedding.endpoint_state, embedding.session
+        assert state is not None
+        assert session is not None
+        try:
+            made = await session.unary.embed(embedding.request.inputs)
+        except UnaryCallFailed as failed:
+            return self._failed(embedding, state, failed)
+        finally:
+            state.in_flight -= 1
+            self.queue.wake(state.endpoint.model)
+        embedding.tokens = made.prompt_tokens
+        pieces: list[bytes] = []
+        for piece in embedding_answer(embedding.request, made.vectors, made.prompt_tokens):
+            pieces.append(piece)
+            await asyncio.sleep(0)  # others have their turn
+        embedding.answer(b"".join(pieces))
+        return False
+
+    def _failed(self, embedding: InFlightEmbedding, state: EndpointState, failed: UnaryCallFailed) -> bool:
+        embedding.last_error = sentence = str(failed)
+        match failed.fault:
+            case pb.FAULT_BAD_REQUEST:
+                raise Refused(400, f"The engine refused the input: {sentence}.", param="input", code="bad_request")
+            case pb.FAULT_CONTEXT_EXCEEDED:
+                raise Refused(400, f"The input is too long: {sentence}.", param="input", code="context_length_exceeded")
+            case pb.FAULT_BUSY:
+                return True
+            case pb.FAULT_RETIRING:
+                self.pool.eject(state.endpoint.replica, "is retiring")
+                embedding.tries -= 1
+            case _:
+                if embedding.tries >= self.limits.tries:
+                    raise Refused(503, f"The replica failed: {sentence}.", code="replica_failed")
+        self._metrics.went_elsewhere("started anew")
+        return False
+
+    def _ended(self, embedding: InFlightEmbedding) -> None:
+        self.in_flight.discard(embedding)
+        seconds = self.now() - embedding.started_at
+        request = embedding.request
+        self._metrics.embedded(request.model, embedding.outcome, seconds, embedding.tokens)
+        if self._request_log:
+            _log.info(
+                "embedding",
+                correlation_id=embedding.correlation_id,
+                model=request.model,
+                replica=embedding.replica,
+                outcome=embedding.outcome,
+                inputs=len(request.inputs),
+                prompt_tokens=embedding.tokens,
+                seconds=round(seconds, 4),
+                **({"error": embedding.last_error} if embedding.last_error else {}),
+                **embedding.log_attributes,
+            )
+
+
+def _stopping() -> Refused:
+    return Refused(503, "The gateway is stopping; send the request again.", code="stopping")

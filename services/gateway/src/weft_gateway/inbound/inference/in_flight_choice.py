@@ -1,0 +1,294 @@
+"""One choice of an inference request, from its acceptance to its end: takes outputs, writes its part of the answer.
+
+The hot path is `take`: one call per request and engine step, one write, no task, no queue, no object per token.
+"""
+
+from typing import Protocol
+
+import msgspec
+from weft_contracts.gen import session_pb2 as pb
+from weft_dataplane.client_errors import SessionError
+from weft_dataplane.limits import OR_JSON_VERSION, SHAPING_VERSION
+from weft_dataplane.session_client import SessionClient
+
+from weft_gateway.domain.answers.choice_encoder import ChoiceEncoder, FinishReason, Scores, Usage
+from weft_gateway.domain.inference_request import InferenceRequest
+from weft_gateway.domain.refused import Refused
+from weft_gateway.domain.routing.endpoint_state import EndpointState, replica_headers
+from weft_gateway.domain.submission import resumption, submission
+from weft_gateway.inbound.inference.in_flight_response import InFlightResponse
+
+_encode = msgspec.json.Encoder().encode
+_FINISH: dict[int, FinishReason] = {pb.FINISH_STOP: "stop", pb.FINISH_LENGTH: "length"}
+
+
+class Owner(Protocol):
+    """Who routes choices to endpoints and counts them; see RequestDispatcher."""
+
+    def left(self, choice: "InFlightChoice", state: EndpointState) -> None:
+        """The choice no longer runs at an endpoint."""
+        ...
+
+    def failed(self, choice: "InFlightChoice", output: pb.Output) -> None:
+        """Its replica gave it up: route it again or refuse it."""
+        ...
+
+    def ended(self, choice: "InFlightChoice", outcome: str) -> None:
+        """It is over, once."""
+        ...
+
+    def now(self) -> float:
+        """Monotonic seconds."""
+        ...
+
+
+class InFlightChoice:
+    """A choice, mostly the only one. It ends once: by its answer, a refusal, or its client's leaving."""
+
+    __slots__ = (
+        "_after",
+        "_before",
+        "_busy_since",
+        "_number",
+        "_owner",
+        "_response",
+        "_session",
+        "_streams",
+        "_write",
+        "correlation_id",
+        "digest",
+        "done",
+        "encoder",
+        "endpoint_state",
+        "first_at",
+        "heard",
+        "ids",
+        "index",
+        "last_error",
+        "replica",
+        "request",
+        "resumable",
+        "resumed",
+        "scores",
+        "started",
+        "started_at",
+        "texts",
+        "traceparent",
+        "tried",
+        "tries",
+        "usage",
+    )
+
+    def __init__(
+        self,
+        owner: Owner,
+        request: InferenceRequest,
+        encoder: ChoiceEncoder,
+        response: InFlightResponse,
+        correlation_id: str,
+        traceparent: str,
+    ) -> None:
+        self._owner = owner
+        self._response = response
+        self._write = response.write
+        self._streams = request.stream
+        self._before, self._after = encoder.before, encoder.after
+        self._session: SessionClient | None = None
+        self._number = 0
+        self.request = request
+        self.encoder = encoder
+        self.index = len(response.choices)
+        response.choices.append(self)
+        self.correlation_id = correlation_id
+        self.traceparent = traceparent
+        self.endpoint_state: EndpointState | None = None
+        self.started = False
+        """Its first byte is out."""
+        self.done = False
+        self.heard = True
+        """Whether an output came since the last look; see the dispatcher's watch for stalls."""
+        self.ids: list[int] = []
+        self.texts: list[str] = []
+        self.scores: list[pb.TokenScore] = []
+        self.resumable = request.resumable
+        """Whether another replica of the same revision would go on with the same text."""
+        self.resumed = 0
+        """Output tokens that earlier replicas made."""
+        self.digest = ""
+        """Of the revision that it ran on last: only an equal one can go on with it."""
+        self.replica = ""
+        """The one that it ran on last."""
+        self.tried: set[str] = set()
+        self.tries = 0
+        self._busy_since = 0.0
+        self.last_error = ""
+        self.usage = Usage(0, 0)
+        self.started_at = owner.now()
+        self.first_at = 0.0
+
+    def submit(self, state: EndpointState, session: SessionClient) -> bool:
+        """Send it to a replica; False when nothing was left to do. Raises SessionError."""
+        if self.request.shaping and session.welcome.version < _oldest_version(self.request):
+            # it would pass over what it doesn't know, and the answer would be wrong without a word
+            raise SessionError(
+                f"replica {state.endpoint.replica} is of an older release, without {self.request.shaping}"
+            )
+        if self.ids:
+            submit = resumption(self.request, self.correlation_id, self.ids, "".join(self.texts), self.traceparent)
+            if submit is None:
+                self._finish("length")
+                return False
+        else:
+            submit = submission(self.request, self.correlation_id, self.traceparent)
+        self._number = session.submit(submit, self.take_events if self.encoder.more_than_text else self.take)
+        self._session = session
+        self.resumed = len(self.ids)
+        self.heard = True
+        self.endpoint_state = state
+        state.in_flight += 1
+        state.last_used = self._owner.now()
+        return True
+
+    def take(self, output: pb.Output) -> None:
+        """One step's output, from the session's frame reader."""
+        if self.done:
+            if output.finish:
+                self._leave_endpoint()
+            return
+        if output.finish:
+            self._end(output)
+            return
+        text = output.text
+        self.heard = True
+        if not self._streams:
+            if text:
+                self.texts.append(text)
+                if not self.first_at:
+                    self.first_at = self._owner.now()
+            if self.resumable:
+                self.ids.extend(output.token_ids)
+            return
+        if self.resumable:
+            self.texts.append(text)
+            self.ids.extend(output.token_ids)
+        if not text:
+            return
+        if self.started:
+            self._write(self._before + _encode(text) + self._after)
+        else:
+            self._start(self._before + _encode(text) + self._after)
+
+    def take_events(self, output: pb.Output) -> None:
+        """The same for a choice whose events are more than text."""
+        if self.done or output.finish:
+            self.take(output)
+            return
+        self.heard = True
+        if self.resumable:
+            self.ids.extend(output.token_ids)
+        if output.text or output.scores:
+            self._say(output.text, output.scores)
+
+    @property
+    def log_attributes(self) -> dict[str, str]:
+        """See InFlightResponse."""
+        return self._response.log_attributes
+
+    @property
+    def busy_since(self) -> float:
+        """When it first had to wait for busy replicas; 0: never, or for none but the request's own choices."""
+        return 0.0 if self._response.others_run(self) else self._busy_since
+
+    @busy_since.setter
+    def busy_since(self, since: float) -> None:
+        self._busy_since = since
+
+    def refuse(self, refused: Refused) -> None:
+        """End the request with an error: as a response before the first byte, as an event after it."""
+        if self.done:
+            return
+        self.done = True
+        self._response.refuse(self, refused)
+        self._over(f"{refused.status}")
+
+    def give_up(self, outcome: str) -> None:
+        """Nobody wants it any more: cancel it at the engine, within a step."""
+        if not self.done:
+            self._over(outcome)
+
+    def start_anew(self) -> None:
+        """Forget what was said: another replica begins from the prompt."""
+        self.texts.clear()
+        self.scores.clear()
+        self.encoder.restart()
+
+    def headers(self) -> dict[str, str]:
+        """Which request this is, and who answers it where that was asked for."""
+        headers = {"x-request-id": self.correlation_id}
+        if self._response.routing.explain and self.endpoint_state is not None:
+            headers |= replica_headers(self.endpoint_state)
+        return headers
+
+    @property
+    def only(self) -> str | None:
+        """The replica that was chosen."""
+        return self._response.routing.replica
+
+    def _start(self, first: bytes) -> None:
+        self.started = True
+        self.first_at = self._owner.now()
+        self._response.begin(self, self.encoder.opening() + first)
+
+    def _say(self, text: str, scores: Scores) -> None:
+        """Keep or write what a step brought."""
+        if not self._streams or self.resumable:
+            self.texts.append(text)
+        if not self._streams:
+            self.scores.extend(scores)
+            self.first_at = self.first_at or self._owner.now()
+        elif event := self.encoder.event(text, scores):
+            if self.started:
+                self._write(event)
+            else:
+                self._start(event)
+
+    def _end(self, output: pb.Output) -> None:
+        """The last output of this submit: the answer's end, or a reason to go elsewhere."""
+        reason = _FINISH.get(output.finish)
+        if reason is None:
+            self._leave_endpoint()
+            self._owner.failed(self, output)
+            return
+        text, usage = output.text, output.usage
+        tokens = self.resumed + usage.output_tokens
+        self.usage = Usage(usage.prompt_tokens, tokens, usage.cached_tokens)
+        if text or output.scores:
+            self._say(text, output.scores)
+        self._finish(reason)
+
+    def _finish(self, reason: FinishReason) -> None:
+        if self._streams and not self.started:
+            self._start(b"")
+        self._response.complete(self, reason)
+        self._over("ok", cancel=False)
+
+    def _over(self, outcome: str, *, cancel: bool = True) -> None:
+        self.done = True
+        session = self._session
+        if cancel and session is not None and self.endpoint_state is not None:
+            session.cancel(self._number)  # the endpoint is left with the last output, which still comes
+        else:
+            self._leave_endpoint()
+        self._owner.ended(self, outcome)
+
+    def _leave_endpoint(self) -> None:
+        state, self.endpoint_state, self._session = self.endpoint_state, None, None
+        if state is not None:
+            state.in_flight -= 1
+            self._owner.left(self, state)
+
+
+def _oldest_version(request: InferenceRequest) -> int:
+    """Of the protocol, that knows what shapes the request."""
+    constraint = request.constraint
+    return SHAPING_VERSION if constraint is None or not constraint.or_json else OR_JSON_VERSION

@@ -1,0 +1,267 @@
+"""Takes inference requests, finds each a replica, and sees to it that each one ends explicitly."""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from typing import Any, Literal, Protocol
+
+from weft_contracts.gen import session_pb2 as pb
+from weft_dataplane.session_client import SessionClient
+from weft_fleet import ModelView
+from weft_runtime.logs import get_logger
+
+from weft_gateway.domain.ability import check_writes
+from weft_gateway.domain.answers.encoders import encoder_for, envelope_for
+from weft_gateway.domain.attribution import Attribution, log_attributes
+from weft_gateway.domain.caller import NOBODY, Caller
+from weft_gateway.domain.choices import split_choices
+from weft_gateway.domain.inference_request import InferenceRequest
+from weft_gateway.domain.openai.chat import check_chat
+from weft_gateway.domain.openai.completions import check_completion
+from weft_gateway.domain.openai.responses import check_response
+from weft_gateway.domain.problems import openai_error
+from weft_gateway.domain.refused import Refused
+from weft_gateway.domain.routing.endpoint_state import EndpointState, restricted_to
+from weft_gateway.domain.routing.filters import Filter, has_room, reachable
+from weft_gateway.domain.routing.routing_options import NO_OPTIONS, RoutingOptions, check_replica
+from weft_gateway.domain.routing.selection import select
+from weft_gateway.inbound.inference.faults import refusal_for
+from weft_gateway.inbound.inference.in_flight_choice import InFlightChoice
+from weft_gateway.inbound.inference.in_flight_response import InFlightResponse
+from weft_gateway.inbound.inference.limits import Limits
+from weft_gateway.inbound.inference.queue import BusyQueue, LoadingLine
+from weft_gateway.inbound.inference.response_writer import ResponseWriter
+from weft_gateway.inbound.inference.routing_task import RoutingTask
+from weft_gateway.outbound.connection_pool import ConnectionPool
+from weft_gateway.projections.directory import Directory
+
+RequestKind = Literal["chat", "completion", "response"]
+_CHECKS: dict[RequestKind, Callable[[bytes], InferenceRequest]] = {
+    "chat": check_chat,
+    "completion": check_completion,
+    "response": check_response,
+}
+_FAST: tuple[Filter, ...] = (reachable, has_room)
+_log: Any = get_logger("weft.gateway.inference")
+
+
+class RequestMetrics(Protocol):
+    """Where requests are counted; see inbound/metrics.py."""
+
+    def request_ended(self, choice: InFlightChoice, outcome: str, now: float) -> None: ...
+    def went_elsewhere(self, how: str) -> None: ...
+
+
+class RequestDispatcher:
+    """All of one gateway's inference requests in flight, but for embeddings."""
+
+    def __init__(
+        self,
+        directory: Directory,
+        pool: ConnectionPool,
+        limits: Limits,
+        metrics: RequestMetrics,
+        instance: str,
+        *,
+        request_log: bool = True,
+        attribution_key: bytes | None = None,
+    ) -> None:
+        """`attribution_key`: what digests of persons are made with; None: what a client says of whom a request is
+        for is log_attributes nowhere."""
+        self.directory = directory
+        self.pool = pool
+        self.limits = limits
+        self.queue = BusyQueue(limits.busy_queue)
+        self.loading = LoadingLine(limits.loading_line)
+        self.in_flight: set[InFlightChoice] = set()
+        self.stopping = False
+        self._metrics = metrics
+        self._instance = instance
+        self._request_log = request_log
+        self._attribution_key = attribution_key
+        self._last_id = 0
+        self._clock = asyncio.get_running_loop().time
+        self._routing_tasks: dict[InFlightChoice, asyncio.Task[None]] = {}
+
+    def now(self) -> float:
+        return self._clock()
+
+    def begin(
+        self,
+        kind: RequestKind,
+        body: bytes,
+        correlation_id: str | None,
+        traceparent: str,
+        writer: ResponseWriter,
+        caller: Caller = NOBODY,
+        options: RoutingOptions = NO_OPTIONS,
+    ) -> InFlightResponse | None:
+        """Take a request. Its answer goes to the writer, a refusal too; None when it was refused at once."""
+        self._last_id += 1
+        correlation_id = correlation_id or f"{self._instance}-{self._last_id:x}"
+        try:
+            request = _CHECKS[kind](body)
+            model = self._model(request, caller)
+            if options.replica is not None:
+                check_replica(self.directory.fleet, model, options.replica)
+            each = split_choices(request, len(body), random.getrandbits(64))
+        except Refused as refused:
+            headers = {"x-request-id": correlation_id, **refused.headers}
+            writer.answer(refused.status, "application/json", openai_error(refused), headers)
+            return None
+        number = f"{self._instance}-{self._last_id:x}"
+        envelope = envelope_for(request, number, int(time.time()), model.name, model.serving.digest)
+        response = InFlightResponse(writer, envelope, streams=request.stream, choices=len(each), n=request.n)
+        response.routing = options
+        response.log_attributes = self.log_attributes(request.attribution)
+        for index, one in enumerate(each):
+            encoder = encoder_for(one, envelope, index)
+            self.in_flight.add(InFlightChoice(self, one, encoder, response, correlation_id, traceparent))
+        for choice in response.choices:
+            if not choice.done and not self._route_at_once(choice, model):
+                self._start_routing(choice, model)
+        return response
+
+    def log_attributes(self, attribution: Attribution) -> dict[str, str]:
+        """What log and trace show of what a client says for its own books: nothing unless a setting says so."""
+        return log_attributes(attribution, self._attribution_key) if self._attribution_key is not None else {}
+
+    def left(self, choice: InFlightChoice, state: EndpointState) -> None:
+        """See in_flight_choice.Owner."""
+        self.queue.wake(state.endpoint.model)
+
+    def ended(self, choice: InFlightChoice, outcome: str) -> None:
+        """See in_flight_choice.Owner."""
+        self.in_flight.discard(choice)
+        task = self._routing_tasks.pop(choice, None)
+        if task is not None and task is not asyncio.current_task():
+            task.cancel()
+        now = self.now()
+        self._metrics.request_ended(choice, outcome, now)
+        if self._request_log:
+            _log.info(
+                "request",
+                correlation_id=choice.correlation_id,
+                model=choice.request.model,
+                replica=choice.replica,
+                outcome=outcome,
+                prompt_tokens=choice.usage.prompt,
+                output_tokens=choice.usage.output,
+                seconds=round(now - choice.started_at, 4),
+                **({"error": choice.last_error} if choice.last_error else {}),
+                **choice.log_attributes,
+            )
+
+    def failed(self, choice: InFlightChoice, output: pb.Output) -> None:
+        """See in_flight_choice.Owner: go elsewhere if that can be right, else refuse."""
+        choice.last_error = output.error or "the replica ended the request"
+        refused = refusal_for(output, choice.request)
+        if refused is not None:
+            choice.refuse(refused)
+            return
+        if output.fault == pb.FAULT_RETIRING:
+            self.pool.eject(choice.replica, "is retiring")
+            choice.tries -= 1  # it took nothing new: that is no failure, and it is not chosen again
+        model = self.directory.model(choice.request.model)
+        if output.fault == pb.FAULT_BUSY and model is not None and not choice.started and not self.stopping:
+            self._start_routing(choice, model, busy=True)
+            return
+        elsewhere = choice.tries < self.limits.tries and not self.stopping
+        if choice.started and not (choice.resumable and choice.ids):
+            elsewhere = False
+        if not elsewhere or model is None:
+            choice.refuse(Refused(503, f"The replica failed: {choice.last_error}.", code="replica_failed"))
+            return
+        if not choice.resumable:
+            choice.start_anew()
+        self._metrics.went_elsewhere("resumed" if choice.ids else "started anew")
+        _log.info("goes elsewhere", correlation_id=choice.correlation_id, why=choice.last_error)
+        self._start_routing(choice, model)
+
+    def submit(self, request: InFlightChoice, state: EndpointState, session: SessionClient) -> None:
+        """Send one choice of a request to a replica. Raises SessionError."""
+        request.tries += 1
+        request.tried.add(state.endpoint.replica)
+        request.resumable = request.resumable and self._resumes(session.welcome.engine)
+        request.digest = state.endpoint.digest
+        request.replica = state.endpoint.replica
+        request.submit(state, session)
+
+    async def watch(self) -> None:
+        """Wake waiters when the fleet changes and give up requests that stall, for ever."""
+        looked = self.now()
+        while True:
+            changed = await self.directory.changed.wait(timeout=5.0)
+            if changed:
+                self.queue.wake_all()
+            if self.now() - looked >= self.limits.stall / 2:
+                looked = self.now()
+                self._give_up_stalled()
+
+    async def finish_all(self, timeout: float) -> None:
+        """Let requests finish for `timeout` seconds, then end the rest with an explicit error."""
+        self.stopping = True
+        deadline = self.now() + timeout
+        while self.in_flight and self.now() < deadline:
+            await asyncio.sleep(0.05)
+        for choice in list(self.in_flight):
+            choice.refuse(Refused(503, "The gateway is stopping; send the request again.", code="stopping"))
+
+    def _resumes(self, engine: str) -> bool:
+        """Whether another replica goes on with this engine's greedy text."""
+        profile = self.directory.fleet.engines.get(engine)
+        return profile is not None and profile.resumes_greedy
+
+    def _model(self, request: InferenceRequest, caller: Caller) -> ModelView:
+        if self.stopping:
+            raise Refused(503, "The gateway is stopping; send the request again.", code="stopping")
+        model = self.directory.model_for(request.model, caller)
+        spec = model.serving.spec
+        check_writes(model.name, spec)
+        if request.max_tokens > spec.context_tokens:
+            raise Refused(
+                400,
+                f"`{request.budget_field}` is {request.max_tokens}; model {model.name!r} takes at most "
+                f"{spec.context_tokens} tokens, prompt and answer together.",
+                param=request.budget_field,
+                code="out_of_range",
+            )
+        return model
+
+    def _route_at_once(self, choice: InFlightChoice, model: ModelView) -> bool:
+        """The common case, without a task: a free replica with an open session."""
+        if self.queue.waiting(model.id):
+            return False
+        states = self.pool.endpoint_states(model.id)
+        state = select(states if choice.only is None else restricted_to(states, choice.only), _FAST).chosen
+        if state is None:
+            return False
+        session = self.pool.session(state)
+        if session is None or session.closed.done():
+            return False
+        try:
+            self.submit(choice, state, session)
+        except Exception as error:
+            choice.last_error = str(error)
+            return False
+        return True
+
+    def _start_routing(self, choice: InFlightChoice, model: ModelView, *, busy: bool = False) -> None:
+        task = asyncio.create_task(RoutingTask(self, choice, model, busy=busy).run())
+        self._routing_tasks[choice] = task
+        task.add_done_callback(lambda done: self._routed(choice, done))
+
+    def _routed(self, choice: InFlightChoice, done: "asyncio.Task[None]") -> None:
+        if self._routing_tasks.get(choice) is done:
+            del self._routing_tasks[choice]
+        if not done.cancelled() and (error := done.exception()) is not None:
+            _log.error("placing failed", correlation_id=choice.correlation_id, exc_info=error)
+            choice.refuse(Refused(500, "The gateway failed to place the request.", code="internal"))
+
+    def _give_up_stalled(self) -> None:
+        for choice in list(self.in_flight):
+            if choice.endpoint_state is not None and not choice.heard:
+                what = f"No output came for {self.limits.stall:g} s; the request was given up."
+                choice.refuse(Refused(504, what, code="stalled"))
+            choice.heard = False

@@ -1,0 +1,34 @@
+"""`/v1/models`, from memory."""
+
+from fastapi import APIRouter, Request
+from weft_api import OpenAIModelDetail, OpenAIModelList
+
+from weft_gateway.domain.model_state import standing
+from weft_gateway.domain.shapes import openai_model, openai_model_detail
+from weft_gateway.inbound.http.answer import Answer, answering
+from weft_gateway.inbound.http.auth_middleware import caller_of
+from weft_gateway.inbound.http.openapi_document import OPENAI_ERRORS
+from weft_gateway.projections.directory import Directory
+
+
+class OpenAIModels:
+    """Which models can be asked."""
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+        self.router = APIRouter(tags=["openai"], responses=OPENAI_ERRORS)
+        add = answering(self.router)
+        add("/v1/models", self.list, "GET")
+        add("/v1/models/{id:path}", self.get, "GET")
+
+    async def list(self, request: Request) -> Answer[OpenAIModelList]:
+        """Every model that is not deleted and that the caller may use, ready or not."""
+        created = self._directory.created
+        data = [openai_model(model, created.get(model.id, 0.0)) for model in self._directory.served(caller_of(request))]
+        return Answer({"object": "list", "data": data})
+
+    async def get(self, request: Request, id: str) -> Answer[OpenAIModelDetail]:
+        """One model; under `weft`, how it stands and why."""
+        model = self._directory.model_for(id, caller_of(request))
+        created = self._directory.created.get(model.id, 0.0)
+        return Answer(openai_model_detail(model, created, standing(model, self._directory.replicas(model))))
