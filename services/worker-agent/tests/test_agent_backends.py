@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from weft_worker_agent.outbound import machine
-from weft_worker_agent.outbound.backends import environments
+from weft_worker_agent.outbound.machine import inventory
+from weft_worker_agent.outbound.machine.backends import environments
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def test_an_engine_with_an_environment_of_its_own_is_reported_in_that_version(fo
     # then
     assert {"simulated": str(python)} == {name: it.python for name, it in found.found.items()}
     assert () == found.wrong
-    assert "7.8.9" == next(b.version for b in machine.backends((), found.found) if b.engine == "simulated")
+    assert "7.8.9" == next(b.version for b in inventory.backends((), found.found) if b.engine == "simulated")
 
 
 def test_an_environment_without_its_engine_is_named_with_what_to_install(folder: Path) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import psutil
 import pytest
-from weft_worker_agent.outbound.accelerators import amd, intel, tool, vulkan
-from weft_worker_agent.outbound.accelerators.nvidia import Nvml
-from weft_worker_agent.outbound.accelerators.search import search
-from weft_worker_agent.outbound.accelerators.tool import NoAnswer
-from weft_worker_agent.outbound.accelerators.unified import Board
+from weft_worker_agent.outbound.machine.accelerators import amd, intel, tool, vulkan
+from weft_worker_agent.outbound.machine.accelerators.nvidia import Nvml
+from weft_worker_agent.outbound.machine.accelerators.search import search
+from weft_worker_agent.outbound.machine.accelerators.tool import NoAnswer
+from weft_worker_agent.outbound.machine.accelerators.unified import Board
 
 BINDINGS = """
 class NVMLError(Exception): pass

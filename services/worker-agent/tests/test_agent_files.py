@@ -13,8 +13,8 @@ from starlette.applications import Starlette
 from weft_contracts.facts.values import MetadataFile
 from weft_worker_agent.domain.weights import kv_bytes_per_token
 from weft_worker_agent.inbound.files import listening, metadata_route
-from weft_worker_agent.outbound.metadata import Offer, offers
-from weft_worker_agent.outbound.model_files import NotFound, look
+from weft_worker_agent.outbound.files.metadata import Offer, offers
+from weft_worker_agent.outbound.files.model_files import NotFound, look
 
 
 @pytest.fixture

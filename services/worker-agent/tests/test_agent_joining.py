@@ -11,13 +11,13 @@ from typing import Any
 import httpx
 import pytest
 from weft_contracts.ids import node_id
-from weft_servers.nkey import role_of, signed_by
-from weft_worker_agent.outbound import credential as stored
-from weft_worker_agent.outbound import joining as module
-from weft_worker_agent.outbound.credential import BadCredential, Credential
-from weft_worker_agent.outbound.gateway import Gateway
-from weft_worker_agent.outbound.identity import BadIdentity, Identity, load_or_make
-from weft_worker_agent.outbound.joining import CannotJoin, Joining
+from weft_identity.nkey import role_of, signed_by
+from weft_worker_agent.outbound.mesh import credential as stored
+from weft_worker_agent.outbound.mesh import joining as module
+from weft_worker_agent.outbound.mesh.credential import BadCredential, Credential
+from weft_worker_agent.outbound.mesh.gateway import Gateway
+from weft_worker_agent.outbound.mesh.identity import BadIdentity, NodeIdentity, load_or_make
+from weft_worker_agent.outbound.mesh.joining import CannotJoin, Joining
 
 BODY: dict[str, Any] = {"name": "one", "addresses": {"host": "127.0.0.1", "http_port": 4000}, "labels": {}}
 GOOD: dict[str, Any] = {"jwt": "a.b.c", "nats_url": "nats://127.0.0.1:1", "expires_at": time.time() + 3600}
@@ -29,6 +29,9 @@ class Answers:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *answers: tuple[int, Any] | Exception) -> None:
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.headers: list[httpx.Headers] = []
+        self.times: list[float] = []
+        self.also: dict[str, str] = {}
+        """Headers of every answer."""
         self.clock: float | None = None
         """What the gateway's clock says; None: its answers bear no date."""
         self._answers = list(answers)
@@ -42,11 +45,12 @@ class Answers:
     def _answer(self, request: httpx.Request) -> httpx.Response:
         self.asked.append((request.url.path.rpartition("/")[2], json.loads(request.content)))
         self.headers.append(request.headers)
+        self.times.append(time.monotonic())
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if isinstance(answer, Exception):
             raise answer
         date = {} if self.clock is None else {"date": formatdate(self.clock, usegmt=True)}
-        return httpx.Response(answer[0], json=answer[1], headers=date)
+        return httpx.Response(answer[0], json=answer[1], headers=date | self.also)
 
     @property
     def order(self) -> list[str]:
@@ -60,11 +64,11 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def identity(tmp_path: Path) -> Identity:
+def identity(tmp_path: Path) -> NodeIdentity:
     return load_or_make(tmp_path)
 
 
-def joining(tmp_path: Path, identity: Identity, token: str | None = "secret") -> Joining:
+def joining(tmp_path: Path, identity: NodeIdentity, token: str | None = "secret") -> Joining:
     return Joining(Gateway("http://gateway", identity), tmp_path, BODY, token)
 
 
@@ -101,7 +105,7 @@ def test_a_damaged_key_file_is_named_and_never_shown(tmp_path: Path) -> None:
 
 
 async def test_a_new_node_registers_and_polls_until_it_is_approved(
-    tmp_path: Path, identity: Identity, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, identity: NodeIdentity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gateway = Answers(monkeypatch, (202, {"node": identity.node}), (202, {"state": "pending"}), (202, {}), (200, GOOD))
 
@@ -117,7 +121,7 @@ async def test_a_new_node_registers_and_polls_until_it_is_approved(
 
 @pytest.mark.parametrize("ahead", [-600, 600])
 async def test_a_node_whose_clock_is_wrong_takes_the_time_from_the_gateway(
-    tmp_path: Path, identity: Identity, monkeypatch: pytest.MonkeyPatch, ahead: float
+    tmp_path: Path, identity: NodeIdentity, monkeypatch: pytest.MonkeyPatch, ahead: float
 ) -> None:
     # given a gateway whose clock is ten minutes off, or the node's is, and a credential of five minutes
     theirs = time.time() + ahead
@@ -138,7 +142,7 @@ async def test_a_node_whose_clock_is_wrong_takes_the_time_from_the_gateway(
 
 
 async def test_a_restarted_node_asks_nobody_while_its_credential_is_good(
-    tmp_path: Path, identity: Identity, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, identity: NodeIdentity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored.store(tmp_path, Credential("x.y.z", "nats://n", time.time() + 3600, time.time()))
     stored.store_registered(tmp_path, BODY)
@@ -149,7 +153,7 @@ async def test_a_restarted_node_asks_nobody_while_its_credential_is_good(
 
 
 async def test_an_expired_credential_is_fetched_anew_without_a_token(
-    tmp_path: Path, identity: Identity, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, identity: NodeIdentity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored.store(tmp_path, Credential("x.y.z", "nats://n", time.time() - 1, time.time() - 100))
     stored.store_registered(tmp_path, BODY)
@@ -160,7 +164,7 @@ async def test_an_expired_credential_is_fetched_anew_without_a_token(
 
 
 async def test_a_node_with_new_addresses_registers_again(
-    tmp_path: Path, identity: Identity, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, identity: NodeIdentity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored.store(tmp_path, Credential("x.y.z", "nats://n", time.time() + 3600, time.time()))
     stored.store_registered(tmp_path, BODY | {"addresses": {"host": "127.0.0.1", "http_port": 1}})
@@ -172,7 +176,7 @@ async def test_a_node_with_new_addresses_registers_again(
 
 
 async def test_a_good_credential_outlives_a_token_that_is_refused(
-    tmp_path: Path, identity: Identity, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, identity: NodeIdentity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored.store(tmp_path, Credential("x.y.z", "nats://n", time.time() + 3600, time.time()))
     Answers(monkeypatch, (401, {"detail": "revoked"}))
@@ -181,7 +185,7 @@ async def test_a_good_credential_outlives_a_token_that_is_refused(
 
 
 async def test_a_node_that_the_mesh_forgot_registers_again(
-    tmp_path: Path, identity: Identity, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, identity: NodeIdentity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored.store_registered(tmp_path, BODY)
     gateway = Answers(monkeypatch, (404, {"detail": "unknown"}), (202, {}), (200, GOOD))
@@ -199,7 +203,7 @@ async def test_a_node_that_the_mesh_forgot_registers_again(
     ],
 )
 async def test_a_refusal_that_stays_one_ends_the_try_with_a_sentence(
-    tmp_path: Path, identity: Identity, monkeypatch: pytest.MonkeyPatch, status: int, detail: str, says: str
+    tmp_path: Path, identity: NodeIdentity, monkeypatch: pytest.MonkeyPatch, status: int, detail: str, says: str
 ) -> None:
     Answers(monkeypatch, (status, {"detail": detail}))
 
@@ -211,7 +215,7 @@ async def test_a_refusal_that_stays_one_ends_the_try_with_a_sentence(
 
 
 async def test_without_a_token_a_new_node_says_what_it_needs(
-    tmp_path: Path, identity: Identity, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, identity: NodeIdentity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Answers(monkeypatch, (200, GOOD))
 
@@ -230,7 +234,7 @@ async def test_without_a_token_a_new_node_says_what_it_needs(
     ],
 )
 async def test_what_may_change_is_tried_again(
-    tmp_path: Path, identity: Identity, monkeypatch: pytest.MonkeyPatch, answer: Any
+    tmp_path: Path, identity: NodeIdentity, monkeypatch: pytest.MonkeyPatch, answer: Any
 ) -> None:
     gateway = Answers(monkeypatch, answer, answer, (202, {}), (200, GOOD))
 
@@ -239,8 +243,33 @@ async def test_what_may_change_is_tried_again(
     assert ["register", "register", "register", "credential"] == gateway.order
 
 
+async def test_a_node_that_is_asked_to_wait_leaves_the_gateway_alone_so_long(
+    tmp_path: Path, identity: NodeIdentity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a gateway that counts registrations, and asks to be left alone
+    gateway = Answers(monkeypatch, (429, {"detail": "Too many tries; try again in 1 s."}), (202, {}), (200, GOOD))
+    gateway.also = {"retry-after": "1"}
+    # when a node joins whose own pauses are hundredths of a second
+    await credential(joining(tmp_path, identity))
+    # then it comes again no sooner than it was asked to, and is taken
+    assert ["register", "register", "credential"] == gateway.order
+    assert gateway.times[1] - gateway.times[0] >= 1.0
+
+
+@pytest.mark.parametrize("said", ["soon", "-1", "1e9", ""])
+async def test_a_retry_after_that_is_no_number_of_seconds_is_passed_over(
+    tmp_path: Path, identity: NodeIdentity, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    gateway = Answers(monkeypatch, (429, {}), (202, {}), (200, GOOD))
+    gateway.also = {"retry-after": said}
+
+    await credential(joining(tmp_path, identity))
+
+    assert 3 == len(gateway.asked)
+
+
 async def test_an_answer_that_is_no_credential_is_asked_for_again(
-    tmp_path: Path, identity: Identity, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, identity: NodeIdentity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gateway = Answers(monkeypatch, (202, {}), (200, {"jwt": 1}), (200, []), (200, GOOD))
 
@@ -263,7 +292,7 @@ def test_a_stored_credential_is_for_its_owner_alone(tmp_path: Path) -> None:
 
 
 async def test_what_keeps_it_from_the_log_is_said_to_the_gateway_signed_and_costs_nothing_where_that_fails(
-    tmp_path: Path, identity: Identity, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, identity: NodeIdentity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gateway = Answers(monkeypatch, (200, {"state": "healthy"}), (500, {}), (404, {}))
 

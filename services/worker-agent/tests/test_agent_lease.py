@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 from weft_contracts import permissions, subjects
-from weft_servers.mesh_walls import worker_grants
+from weft_identity.mesh_exports import worker_grants
 from weft_testing.mesh_server import MeshServer
-from weft_worker_agent.outbound import lease as module
-from weft_worker_agent.outbound.credential import Credential
-from weft_worker_agent.outbound.identity import Identity, load_or_make
-from weft_worker_agent.outbound.lease import LeaseThread
+from weft_worker_agent.outbound.mesh import lease as module
+from weft_worker_agent.outbound.mesh.credential import Credential
+from weft_worker_agent.outbound.mesh.identity import NodeIdentity, load_or_make
+from weft_worker_agent.outbound.mesh.lease import LeaseThread
 
 
-def credential(mesh: MeshServer, identity: Identity) -> Credential:
+def credential(mesh: MeshServer, identity: NodeIdentity) -> Credential:
     grants = worker_grants(permissions.worker(identity.node))
     token = mesh.trust.worker_token(identity.public_key, identity.node, grants)
     return Credential(token, mesh.url, time.time() + 3600, time.time())

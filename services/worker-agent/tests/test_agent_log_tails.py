@@ -14,9 +14,9 @@ from weft_runtime import web
 from weft_runtime.health import Health
 from weft_testing.served import served
 from weft_worker_agent.inbound.log_tails import FOLLOWERS, LogTails
-from weft_worker_agent.outbound import host_log
-from weft_worker_agent.outbound.host_log import HostLog, NoLog
-from weft_worker_agent.outbound.keeper.journal import Journal
+from weft_worker_agent.outbound.processes import host_log
+from weft_worker_agent.outbound.processes.host_log import HostLog, NoLog
+from weft_worker_agent.outbound.supervisor.host_output import HostOutput
 
 REPLICA = "m-x-1"
 
@@ -116,14 +116,14 @@ async def test_only_so_many_are_followed_at_once_and_a_place_is_free_when_one_le
     assert FOLLOWERS == tails._followers
 
 
-def test_what_the_keeper_writes_is_what_is_read(tmp_path: Path) -> None:
-    journal = Journal(str(tmp_path / f"host-{REPLICA}.log"))
-    journal.said(b'{"phase": "loading"}')
+def test_what_the_supervisor_writes_is_what_is_read(tmp_path: Path) -> None:
+    output = HostOutput(str(tmp_path / f"host-{REPLICA}.log"))
+    output.stdout_line(b'{"phase": "loading"}')
     log = HostLog(tmp_path, REPLICA)
     assert b'{"phase": "loading"}\n' == log.tail(10)
-    journal.complained(b"no such file")
+    output.stderr_line(b"no such file")
     assert b"no such file\n" == log.more()
-    journal.close()
+    output.close()
 
 
 @given(st.lists(st.text("ab\r", max_size=5), max_size=30), st.integers(0, 40), st.text("ab", max_size=3))

@@ -7,7 +7,8 @@ import psutil
 import pytest
 from pydantic import ValidationError
 from weft_contracts.facts.machine import Reported
-from weft_worker_agent.outbound.machine import differs, hardware, report
+from weft_worker_agent.outbound.machine.inventory import differs, hardware, report
+from weft_worker_agent.outbound.supervisor.environment import AGENT
 from weft_worker_agent.settings import WorkerSettings
 
 
@@ -67,6 +68,12 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp
 
     assert (tmp_path, 4, {"zone": "a", "disk": "fast"}) == (settings.state, settings.parts, settings.labels)
     assert "secret" not in repr(settings)
+
+
+def test_an_agent_inherits_all_of_its_settings_but_the_token_and_no_other_variable_of_wefts() -> None:
+    passed = {name for name in AGENT if name.startswith("WEFT_")}
+    given_by_the_supervisor = {"WEFT_JOIN_TOKEN", "WEFT_KEEPER_SOCKET", "WEFT_LIFELINE_FD"}
+    assert {f"WEFT_{name.upper()}" for name in WorkerSettings.model_fields} - given_by_the_supervisor == passed
 
 
 def test_the_use_of_accelerators_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from weft_worker_agent.domain.device_report import Use
 from weft_worker_agent.domain.simulated_gpus import parse_simulated
 from weft_worker_agent.inbound import machine_loop
 from weft_worker_agent.inbound.machine_loop import MachineWatch
-from weft_worker_agent.outbound import machine
+from weft_worker_agent.outbound.machine import inventory
 
 SILENT = Look("nvidia", unknown="it hangs")
 FOUND = Look("nvidia", (Accelerator("nvidia", 0, "H100", 80 << 30, "GPU-0"),))
@@ -22,7 +22,7 @@ def watch(tmp_path: Path, looks: Iterator[Look], use: Use | None = None) -> tupl
     async def search() -> tuple[Look, ...]:
         return (next(looks),)
 
-    return MachineWatch(machine.report(tmp_path, 1), use or Use(), search, changed.set), changed
+    return MachineWatch(inventory.report(tmp_path, 1), use or Use(), search, changed.set), changed
 
 
 async def test_nothing_is_reported_before_it_is_known_what_there_is(tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ async def test_nothing_is_reported_before_it_is_known_what_there_is(tmp_path: Pa
         return (FOUND,)
 
     changed = asyncio.Event()
-    watched = MachineWatch(machine.report(tmp_path, 1), Use(), search, changed.set)
+    watched = MachineWatch(inventory.report(tmp_path, 1), Use(), search, changed.set)
     task = asyncio.create_task(watched.run())
     await asked.wait()
     assert watched.report(None) is None
@@ -68,7 +68,7 @@ async def test_a_silent_driver_is_asked_again_until_it_answers(tmp_path: Path, m
 
 async def test_made_up_accelerators_are_not_looked_for_and_the_simulated_engine_runs_on_them(tmp_path: Path) -> None:
     use = Use(simulated=parse_simulated("1x80GB:nvidia"))
-    base = machine.report(tmp_path, 1, ("nvidia",))
+    base = inventory.report(tmp_path, 1, ("nvidia",))
     changed = asyncio.Event()
     watched = MachineWatch(base, use, lambda: pytest.fail("searched"), changed.set)
     task = asyncio.create_task(watched.run())

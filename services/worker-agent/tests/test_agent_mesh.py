@@ -1,4 +1,4 @@
-"""The whole worker against a real log: keeper, agent and engine hosts as processes, joined through a gateway."""
+"""The whole worker against a real log: supervisor, agent and engine hosts as processes, joined through a gateway."""
 
 import asyncio
 import base64
@@ -26,14 +26,16 @@ from weft_contracts.facts.node import Assigned, Unassigned
 from weft_contracts.ids import CorrelationId, InspectionId, NodeId, ReplicaId
 from weft_contracts.topology import worker_durable
 from weft_eventlog import EventLog, apply_durable
-from weft_servers.mesh_walls import worker_grants
-from weft_servers.nkey import signed_by
+from weft_identity.mesh_exports import worker_grants
+from weft_identity.nkey import signed_by
 from weft_testing.mesh_server import MeshServer
-from weft_worker_agent.outbound.identity import load_or_make
-from weft_worker_agent.outbound.keeper_client import KeeperClient, KeptHost
+from weft_worker_agent.outbound.mesh.identity import load_or_make
+from weft_worker_agent.outbound.processes.supervisor_client import SupervisedHost, SupervisorClient
 
 REPLICA = ReplicaId("m-x-1")
 TOKEN = "a-token-of-this-test"
+FOREIGN = "of-somebody-else"
+"""In a variable that is none of a worker's."""
 
 
 class FakeGateway:
@@ -118,7 +120,7 @@ class Worker:
         return await asyncio.to_thread(self.process.wait, 40)
 
     def kill(self) -> None:
-        """Kill the keeper, and with it all."""
+        """Kill the supervisor, and with it all."""
         if self.process is None or self.process.poll() is not None:
             return
         children = psutil.Process(self.process.pid).children()
@@ -128,6 +130,12 @@ class Worker:
             with contextlib.suppress(psutil.NoSuchProcess):
                 child.wait(10)
 
+    def environments(self) -> list[dict[str, str]]:
+        """The variables that its supervisor was started with, then those of all that it started."""
+        assert self.process is not None
+        supervisor = psutil.Process(self.process.pid)
+        return [each.environ() for each in (supervisor, *supervisor.children(recursive=True))]
+
     def agent(self) -> psutil.Process | None:
         assert self.process is not None
         for child in psutil.Process(self.process.pid).children():
@@ -136,8 +144,8 @@ class Worker:
                     return child
         return None
 
-    async def hosts(self) -> list[KeptHost]:
-        client = KeeperClient(self.state / "keeper.sock")
+    async def hosts(self) -> list[SupervisedHost]:
+        client = SupervisorClient(self.state / "keeper.sock")
         try:
             return await client.hosts()
         finally:
@@ -205,6 +213,8 @@ async def worker(
         "WEFT_SIMULATE_GPUS": "2x80GB:nvidia",
         "WEFT_DEVICES": "!nvidia:0",
         "WEFT_VRAM_BUDGET": "80%",
+        "WEFT_API_KEY": FOREIGN,
+        "DATABASE_PASSWORD": FOREIGN,
     }
     worker = Worker(state, env, await mesh_server.root())
     await apply_durable(worker.root, worker_durable(worker.node))
@@ -233,6 +243,10 @@ async def test_a_worker_joins_reports_and_lives_through_a_replica(
     assert [given.event_id, chain[0].event_id] == [c.causation_id for c in chain]
     assert {"c-deploy"} == {c.correlation_id for c in chain}
     assert ("simulated", 1) == (ready.engine, ready.epoch)
+    supervisor, *others = worker.environments()
+    assert len(others) >= 2
+    assert [] == [each for each in (supervisor, *others) if TOKEN in str(each)]
+    assert [] == [each for each in others if FOREIGN in str(each)]
     lease = await leases.next_msg(timeout=10)
     assert json.loads(lease.data)["holder"].startswith("worker-")
 
@@ -405,7 +419,7 @@ async def test_a_worker_outlives_its_credential(
 
     assert gateway.polls >= 3
     assert leases.pending_msgs >= 6
-    assert 1 == worker.said.read_text().count("keeper started")
+    assert 1 == worker.said.read_text().count("supervisor started")
 
 
 async def test_a_worker_with_a_wrong_token_ends_with_a_sentence(

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 from weft_servers import port as ports
-from weft_worker_agent.outbound.engine_ports import RANGE, NoPort, next_port
+from weft_worker_agent.outbound.processes.engine_ports import RANGE, NoPort, next_port
 
 HOST = "127.0.0.1"
 

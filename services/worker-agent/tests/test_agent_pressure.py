@@ -9,7 +9,7 @@ import psutil
 from hypothesis import given
 from hypothesis import strategies as st
 from weft_worker_agent.domain.pressure import STAYS_S, TELLING_SHARE, Pressure, looked, others_on
-from weft_worker_agent.outbound.memory_use import of_ours, used_by_others
+from weft_worker_agent.outbound.machine.memory_use import of_ours, used_by_others
 
 TOTAL = 1000
 MIB = 1 << 20

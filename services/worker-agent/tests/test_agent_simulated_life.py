@@ -96,7 +96,7 @@ class Life:
         self.hosts[host.incarnation] = replace(host, end=End(1, "it fell", permanent))
 
     def restart_agent(self) -> None:
-        """What the agent knew is gone; the keeper still has the hosts. It folds before it decides."""
+        """What the agent knew is gone; the supervisor still has the hosts. It folds before it decides."""
         self.tries = {}
         self.hosts = {
             id: replace(host, started_at=self.now, retire_at=None, term_at=None, kill_at=None)

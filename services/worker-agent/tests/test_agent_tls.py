@@ -16,17 +16,17 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from weft_contracts import certificates
+from weft_identity import authority
+from weft_identity.authority import Authority
 from weft_runtime.secure_server import PEER
 from weft_runtime.tls import TlsFolder
-from weft_servers import authority
-from weft_servers.authority import Authority
-from weft_worker_agent.inbound.peers import Peers
-from weft_worker_agent.outbound import joining as module
-from weft_worker_agent.outbound.certificate import NodeCertificate, NoKey, secured
-from weft_worker_agent.outbound.gateway import Gateway, NotNow, Refused
-from weft_worker_agent.outbound.identity import Identity, load_or_make
-from weft_worker_agent.outbound.joining import CannotJoin, Joining
-from weft_worker_agent.outbound.pinned import MeshTrust
+from weft_worker_agent.inbound.role_check import RoleCheck
+from weft_worker_agent.outbound.mesh import joining as module
+from weft_worker_agent.outbound.mesh.certificate import NodeCertificate, NoKey, secured
+from weft_worker_agent.outbound.mesh.gateway import Gateway, NotNow, Refused
+from weft_worker_agent.outbound.mesh.identity import NodeIdentity, load_or_make
+from weft_worker_agent.outbound.mesh.joining import CannotJoin, Joining
+from weft_worker_agent.outbound.mesh.mesh_trust import MeshTrust
 
 BODY: dict[str, Any] = {"name": "one", "addresses": {"host": "127.0.0.1", "http_port": 4000}, "labels": {}}
 
@@ -34,13 +34,13 @@ BODY: dict[str, Any] = {"name": "one", "addresses": {"host": "127.0.0.1", "http_
 @pytest.fixture
 def mesh(tmp_path: Path) -> Authority:
     (tmp_path / "trust").mkdir()
-    return authority.found(tmp_path / "trust")
+    return authority.load_or_make(tmp_path / "trust")
 
 
 @pytest.fixture
 def foreign(tmp_path: Path) -> Authority:
     (tmp_path / "foreign").mkdir()
-    return authority.found(tmp_path / "foreign")
+    return authority.load_or_make(tmp_path / "foreign")
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def state(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def identity(state: Path) -> Identity:
+def identity(state: Path) -> NodeIdentity:
     return load_or_make(state)
 
 
@@ -88,12 +88,12 @@ async def answering(folder: Path, answers: list[tuple[int, Any]]) -> AsyncGenera
         server.close()
 
 
-def gateway(url: str, identity: Identity, state: Path, digest: str | None) -> Gateway:
+def gateway(url: str, identity: NodeIdentity, state: Path, digest: str | None) -> Gateway:
     return Gateway(url, identity, trust=MeshTrust(NodeCertificate(state), digest))
 
 
 async def test_a_token_goes_only_to_the_mesh_whose_authority_it_names(
-    mesh: Authority, identity: Identity, state: Path, tmp_path: Path
+    mesh: Authority, identity: NodeIdentity, state: Path, tmp_path: Path
 ) -> None:
     mesh.lay_out(tmp_path / "gateway", certificates.GATEWAY)
     async with answering(tmp_path / "gateway", [(202, {"node": "n"})]) as (url, heard):
@@ -104,7 +104,7 @@ async def test_a_token_goes_only_to_the_mesh_whose_authority_it_names(
 
 
 async def test_a_man_in_the_middle_gets_nothing(
-    mesh: Authority, foreign: Authority, identity: Identity, state: Path, tmp_path: Path
+    mesh: Authority, foreign: Authority, identity: NodeIdentity, state: Path, tmp_path: Path
 ) -> None:
     foreign.lay_out(tmp_path / "between", certificates.GATEWAY, ["127.0.0.1"])
     async with answering(tmp_path / "between", [(202, {"node": "n"})]) as (url, heard):
@@ -117,7 +117,7 @@ async def test_a_man_in_the_middle_gets_nothing(
 
 
 async def test_a_man_in_the_middle_who_shows_the_meshs_authority_beside_his_own_certificate_gets_nothing(
-    mesh: Authority, foreign: Authority, identity: Identity, state: Path, tmp_path: Path
+    mesh: Authority, foreign: Authority, identity: NodeIdentity, state: Path, tmp_path: Path
 ) -> None:
     foreign.lay_out(tmp_path / "between", certificates.GATEWAY)
     with (tmp_path / "between" / certificates.CERTIFICATE).open("a") as chain:
@@ -130,7 +130,7 @@ async def test_a_man_in_the_middle_who_shows_the_meshs_authority_beside_his_own_
 
 
 async def test_a_node_of_the_mesh_is_not_believed_to_be_its_gateway(
-    mesh: Authority, identity: Identity, state: Path, tmp_path: Path
+    mesh: Authority, identity: NodeIdentity, state: Path, tmp_path: Path
 ) -> None:
     mesh.lay_out(tmp_path / "node", "node/n-evil")
     async with answering(tmp_path / "node", [(202, {"node": "n"})]) as (url, heard):
@@ -141,7 +141,7 @@ async def test_a_node_of_the_mesh_is_not_believed_to_be_its_gateway(
 
 
 async def test_a_mesh_that_is_known_is_asked_without_a_token_and_no_other(
-    mesh: Authority, foreign: Authority, identity: Identity, state: Path, tmp_path: Path
+    mesh: Authority, foreign: Authority, identity: NodeIdentity, state: Path, tmp_path: Path
 ) -> None:
     NodeCertificate(state).trust(ssl.PEM_cert_to_DER_cert(mesh.pem))
     foreign.lay_out(tmp_path / "between", certificates.GATEWAY)
@@ -153,7 +153,7 @@ async def test_a_mesh_that_is_known_is_asked_without_a_token_and_no_other(
 
 
 async def test_a_credential_is_taken_once_its_certificate_is_for_the_nodes_own_key(
-    mesh: Authority, identity: Identity, state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mesh: Authority, identity: NodeIdentity, state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_FIRST_S", 0.01)
     own = NodeCertificate(state)
@@ -193,7 +193,7 @@ def test_a_token_of_a_mesh_that_speaks_tls_is_not_sent_in_the_clear(state: Path,
 
 
 async def test_a_man_in_the_middle_is_a_refusal_that_is_not_tried_again(
-    mesh: Authority, foreign: Authority, identity: Identity, state: Path, tmp_path: Path
+    mesh: Authority, foreign: Authority, identity: NodeIdentity, state: Path, tmp_path: Path
 ) -> None:
     foreign.lay_out(tmp_path / "between", certificates.GATEWAY)
     async with answering(tmp_path / "between", [(202, {})]) as (url, _):
@@ -219,7 +219,7 @@ async def ok(_: Request) -> PlainTextResponse:
     ],
 )
 async def test_a_nodes_server_answers_each_role_what_it_needs(path: str, role: str, status: int) -> None:
-    inner = Peers(Starlette(routes=[Route("/{rest:path}", ok)]))
+    inner = RoleCheck(Starlette(routes=[Route("/{rest:path}", ok)]))
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await inner({**scope, PEER: frozenset({role} - {""})}, receive, send)

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from weft_worker_agent.domain.accelerators import Accelerator
-from weft_worker_agent.outbound.accelerators import amd, apple, intel, said, vulkan
-from weft_worker_agent.outbound.accelerators.nvidia import driver_is_there, found_in, memory_in
-from weft_worker_agent.outbound.accelerators.unified import Board, board
+from weft_worker_agent.outbound.machine.accelerators import amd, apple, intel, tool_output, vulkan
+from weft_worker_agent.outbound.machine.accelerators.nvidia import driver_is_there, found_in, memory_in
+from weft_worker_agent.outbound.machine.accelerators.unified import Board, board
 
 SAMPLES = Path(__file__).parent / "samples"
 GIB = 1 << 30
@@ -17,8 +17,8 @@ def sample(name: str) -> str:
 
 
 def test_amd_smi_of_rocm_7_is_read() -> None:
-    static = said.parsed("amd-smi", sample("amd-smi-static-rocm7.json"))
-    listed = said.parsed("amd-smi", sample("amd-smi-list-rocm7.json"))
+    static = tool_output.parsed("amd-smi", sample("amd-smi-static-rocm7.json"))
+    listed = tool_output.parsed("amd-smi", sample("amd-smi-list-rocm7.json"))
 
     first, second = amd.from_amd_smi(static, listed)
 
@@ -28,7 +28,7 @@ def test_amd_smi_of_rocm_7_is_read() -> None:
 
 
 def test_amd_smi_of_rocm_6_is_read() -> None:
-    static = said.parsed("amd-smi", sample("amd-smi-static-rocm6.json"))
+    static = tool_output.parsed("amd-smi", sample("amd-smi-static-rocm6.json"))
 
     (found,) = amd.from_amd_smi(static, [])
 
@@ -36,7 +36,7 @@ def test_amd_smi_of_rocm_6_is_read() -> None:
 
 
 def test_rocm_smi_is_read_past_its_warnings() -> None:
-    found = amd.from_rocm_smi(said.parsed("rocm-smi", sample("rocm-smi.json")))
+    found = amd.from_rocm_smi(tool_output.parsed("rocm-smi", sample("rocm-smi.json")))
 
     assert (
         Accelerator("amd", 0, "Radeon RX 7900 XT", 21458059264, "0x1c3f6a7d90b2e815", "6.10.5", "gfx1100"),
@@ -45,8 +45,8 @@ def test_rocm_smi_is_read_past_its_warnings() -> None:
 
 
 def test_xpu_smi_is_read() -> None:
-    listed = intel.devices_in(said.parsed("xpu-smi", sample("xpu-smi-discovery.json")))
-    detail = said.parsed("xpu-smi", sample("xpu-smi-discovery-0.json"))
+    listed = intel.devices_in(tool_output.parsed("xpu-smi", sample("xpu-smi-discovery.json")))
+    detail = tool_output.parsed("xpu-smi", sample("xpu-smi-discovery-0.json"))
 
     assert [0] == [row["device_id"] for row in listed]
     expected = "00000000-0000-0000-8c26-a7dc56c00008"
@@ -69,8 +69,10 @@ def test_vulkaninfo_is_read_without_the_processors_that_draw() -> None:
 
 
 def test_apples_chips_share_memory_and_cards_have_their_own() -> None:
-    (chip,) = apple.from_profile(said.parsed("system_profiler", sample("system-profiler-m2.json")))
-    integrated, card = apple.from_profile(said.parsed("system_profiler", sample("system-profiler-intel-mac.json")))
+    (chip,) = apple.from_profile(tool_output.parsed("system_profiler", sample("system-profiler-m2.json")))
+    integrated, card = apple.from_profile(
+        tool_output.parsed("system_profiler", sample("system-profiler-intel-mac.json"))
+    )
 
     assert ("apple", "Apple M2 Max", None, True) == (chip.vendor, chip.name, chip.memory, chip.unified)
     assert ("intel", None, False) == (integrated.vendor, integrated.memory, integrated.unified)
@@ -78,7 +80,7 @@ def test_apples_chips_share_memory_and_cards_have_their_own() -> None:
 
 
 def test_nvidias_answer_is_read_and_unified_memory_only_where_the_chip_is_known_for_it() -> None:
-    answer = said.parsed("probe", sample("nvml-devices.json"))
+    answer = tool_output.parsed("probe", sample("nvml-devices.json"))
 
     h100, spark, lost = found_in(answer, None)
 
@@ -90,7 +92,7 @@ def test_nvidias_answer_is_read_and_unified_memory_only_where_the_chip_is_known_
 
 
 def test_what_each_process_holds_is_read_and_what_is_not_told_stays_unknown() -> None:
-    (found,) = memory_in(said.parsed("probe", sample("nvml-memory.json")))
+    (found,) = memory_in(tool_output.parsed("probe", sample("nvml-memory.json")))
 
     assert (81559 << 20, 60000 << 20) == (found.total, found.free)
     assert {4242: 20000 << 20, 4343: None} == found.processes

@@ -1,4 +1,4 @@
-"""`python -m weft_worker_agent` is the keeper; with `--agent`, as the keeper starts it, the agent."""
+"""`python -m weft_worker_agent` is the supervisor; with `--agent`, as the supervisor starts it, the agent."""
 
 import os
 import sys
@@ -10,11 +10,12 @@ def main(arguments: list[str]) -> int:
         from weft_worker_agent.app import run_agent
 
         return run_agent()
-    from weft_worker_agent.outbound.keeper import keeper, options
+    from weft_worker_agent.outbound.supervisor import join_token, options, supervisor
 
     try:
-        return keeper.run(options.parse(arguments, os.environ))
-    except options.BadOption as error:
+        join_token.leave_environment()
+        return supervisor.run(options.parse(arguments, os.environ, join_token.taken()))
+    except (options.BadOption, join_token.BadToken) as error:
         print(f"weft worker: {error}", file=sys.stderr)
         return 2
 

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 from starlette.applications import Starlette
 from weft_contracts.subjects import worker_filters
 from weft_runtime import logs, traces, web
@@ -18,27 +18,29 @@ from weft_runtime.lifeline import lifeline_closed
 
 from weft_worker_agent.domain.steering import TERM_TO_KILL_S
 from weft_worker_agent.inbound.files import listening, metadata_route
-from weft_worker_agent.inbound.leaving import Leaving
+from weft_worker_agent.inbound.log_connection import LogConnection
 from weft_worker_agent.inbound.log_tails import LogTails
 from weft_worker_agent.inbound.machine_loop import MachineWatch
+from weft_worker_agent.inbound.own_drain import OwnDrain
 from weft_worker_agent.inbound.pressure_loop import PressureWatch
-from weft_worker_agent.inbound.session import Sessions
-from weft_worker_agent.inbound.steering_loop import Steering, follow_keeper
+from weft_worker_agent.inbound.steering_loop import SteeringLoop, follow_supervisor
 from weft_worker_agent.inbound.wake import Wake
-from weft_worker_agent.outbound import machine
-from weft_worker_agent.outbound.accelerators.nvidia import Nvml
-from weft_worker_agent.outbound.accelerators.search import search
-from weft_worker_agent.outbound.backends import environments
-from weft_worker_agent.outbound.certificate import NodeCertificate, NoKey, secured
-from weft_worker_agent.outbound.credential import Credential
-from weft_worker_agent.outbound.gateway import Gateway
-from weft_worker_agent.outbound.hosts import Hosts
-from weft_worker_agent.outbound.identity import BadIdentity, Identity, load_or_make
-from weft_worker_agent.outbound.joining import CannotJoin, Joining
-from weft_worker_agent.outbound.keeper.agent_life import BAD_CONFIGURATION
-from weft_worker_agent.outbound.keeper_client import KeeperClient, KeeperGone
-from weft_worker_agent.outbound.lease import LeaseThread
-from weft_worker_agent.outbound.pinned import MeshTrust
+from weft_worker_agent.outbound.machine import inventory
+from weft_worker_agent.outbound.machine.accelerators.nvidia import Nvml
+from weft_worker_agent.outbound.machine.accelerators.search import search
+from weft_worker_agent.outbound.machine.backends import environments
+from weft_worker_agent.outbound.mesh.certificate import NodeCertificate, NoKey, secured
+from weft_worker_agent.outbound.mesh.credential import Credential
+from weft_worker_agent.outbound.mesh.gateway import Gateway
+from weft_worker_agent.outbound.mesh.identity import BadIdentity, NodeIdentity, load_or_make
+from weft_worker_agent.outbound.mesh.joining import CannotJoin, Joining
+from weft_worker_agent.outbound.mesh.lease import LeaseThread
+from weft_worker_agent.outbound.mesh.mesh_trust import MeshTrust
+from weft_worker_agent.outbound.processes.hosts import Hosts
+from weft_worker_agent.outbound.processes.supervisor_client import SupervisorClient, SupervisorGone
+from weft_worker_agent.outbound.supervisor import join_token
+from weft_worker_agent.outbound.supervisor.agent_process import BAD_CONFIGURATION
+from weft_worker_agent.outbound.supervisor.join_token import BadToken
 from weft_worker_agent.projections.own_log import OwnLog
 from weft_worker_agent.settings import WorkerSettings
 
@@ -53,8 +55,8 @@ class Agent:
     def __init__(
         self,
         settings: WorkerSettings,
-        keeper_socket: Path,
-        identity: Identity,
+        supervisor_socket: Path,
+        identity: NodeIdentity,
         certificate: NodeCertificate | None = None,
     ) -> None:
         """`certificate`: where the mesh speaks TLS; None: it speaks plainly."""
@@ -62,16 +64,19 @@ class Agent:
         self._identity = identity
         self._certificate = certificate
         self._holder = f"worker-{secrets.token_hex(4)}"
-        self._keeper = KeeperClient(keeper_socket)
+        self._supervisor = SupervisorClient(supervisor_socket)
         self._own = OwnLog()
         own = environments(settings.backends)
         for fault in own.wrong:
             _log.warning("an engine's own environment is not used", reason=fault)
+        for fault in inventory.engine_faults():
+            _log.warning("an engine is not used", reason=fault)
         self._hosts = Hosts(
-            self._keeper,
+            self._supervisor,
             node=identity.node,
             launches=settings.state / "launch",
             pythons={engine: it.python for engine, it in own.found.items()},
+            engines=inventory.known(own.found),
             python=settings.engine_python,
             address=settings.http_host,
             first_port=settings.grpc_port,
@@ -79,11 +84,11 @@ class Agent:
             tls_folder=certificate.folder if certificate is not None else None,
         )
         self._bounds = settings.load_bounds
-        self._steering = Steering(self._own, self._hosts, time.monotonic, self._bounds)
+        self._steering = SteeringLoop(self._own, self._hosts, time.monotonic, self._bounds)
         self._health = Health()
         self._nvml = Nvml()
         use = settings.use
-        base = machine.report(
+        base = inventory.report(
             settings.models or settings.state, settings.parts, tuple(one.vendor for one in use.simulated), own.found
         )
         self._machine = MachineWatch(base, use, lambda: search(self._nvml), lambda: self._changed())
@@ -91,15 +96,15 @@ class Agent:
         if settings.parts == 1:  # what other workers of one machine use would be taken for pressure
             self._pressure = PressureWatch(identity.node, self._own, self._hosts, self._nvml, lambda: self._changed())
         self._lease: LeaseThread | None = None
-        self._sessions: Sessions | None = None
+        self._log_connection: LogConnection | None = None
         trust = MeshTrust(certificate, settings.token[1]) if certificate is not None else None
         self._gateway = Gateway(settings.gateway_url, identity, trust=trust)
-        self._leaving = Leaving(self._gateway, self._own)
+        self._own_drain = OwnDrain(self._gateway, self._own)
         self._stop = asyncio.Event()
         self._host_changed = Wake()
 
     async def run(self) -> None:
-        """Live until told to stop. Raises CannotJoin, KeeperGone, OSError."""
+        """Live until told to stop. Raises CannotJoin, SupervisorGone, OSError."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._told_to_stop, number)
@@ -112,16 +117,16 @@ class Agent:
             web.asyncapi_route("worker", lambda: heard),
         ]
         server = self._server(web.app(self._health, routes))
-        self._sessions = self._new_sessions(listener.getsockname()[1])
+        self._log_connection = self._new_log_connection(listener.getsockname()[1])
         roots = {
             "files": server.serve(sockets=[listener]),
-            "keeper": follow_keeper(self._keeper, self._hosts, self._steering.wake),
+            "supervisor": follow_supervisor(self._supervisor, self._hosts, self._steering.wake),
             "steering": self._steering.run(),
-            "sessions": self._sessions.run(),
+            "log connection": self._log_connection.run(),
             "loads": self._hosts.watch_loads(self._bounds.still_s / 4),
             "pulse": self._beat(),
             "machine": self._machine.run(),
-            "leaving": self._leaving.come_back(),
+            "leaving": self._own_drain.come_back(),
             **({"pressure": self._pressure.run()} if self._pressure is not None else {}),
             "stop": self._stopped(),
         }
@@ -141,7 +146,7 @@ class Agent:
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._nvml.close()
             await self._hosts.close()
-            self._keeper.close()
+            self._supervisor.close()
 
     def _server(self, app: Starlette) -> web.QuietServer:
         """The node's own HTTP server, behind TLS where the mesh speaks it."""
@@ -151,12 +156,12 @@ class Agent:
         from weft_runtime.secure_server import SecureServer
         from weft_runtime.tls import TlsFolder
 
-        from weft_worker_agent.inbound.peers import Peers
+        from weft_worker_agent.inbound.role_check import RoleCheck
 
-        plain.config.app = Peers(app)
+        plain.config.app = RoleCheck(app)
         return SecureServer(plain.config, TlsFolder(self._certificate.folder).server)
 
-    def _new_sessions(self, http_port: int) -> Sessions:
+    def _new_log_connection(self, http_port: int) -> LogConnection:
         settings = self._settings
         body: dict[str, Any] = {
             "name": settings.node_name,
@@ -169,7 +174,7 @@ class Agent:
         token, _ = settings.token
         if self._certificate is not None:
             body["certificate_key"] = self._certificate.public_key()
-        return Sessions(
+        return LogConnection(
             self._identity,
             Joining(self._gateway, settings.state, body, token),
             self._own,
@@ -192,8 +197,8 @@ class Agent:
         """Something about a host changed."""
         self._steering.wake.ring()
         self._host_changed.ring()
-        if self._sessions is not None and self._sessions.reporting is not None:
-            self._sessions.reporting.wake.ring()
+        if self._log_connection is not None and self._log_connection.reporting is not None:
+            self._log_connection.reporting.wake.ring()
 
     async def _beat(self) -> None:
         while True:
@@ -202,10 +207,10 @@ class Agent:
             await asyncio.sleep(_BEAT_S)
 
     def _told_to_stop(self, number: int) -> None:
-        """By its keeper; SIGINT says that nothing is to be waited for."""
+        """By its supervisor; SIGINT says that nothing is to be waited for."""
         self._stop.set()
         if number == signal.SIGINT:
-            self._leaving.hurry.set()
+            self._own_drain.hurry.set()
             if self._steering.grace_s is not None:
                 self._steering.shut_down(0.0)
 
@@ -217,13 +222,13 @@ class Agent:
             waits.append(asyncio.create_task(lifeline_closed(fd)))
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         if waits[0].done() and self._settings.drain_timeout:
-            waits.append(asyncio.create_task(self._leaving.drain(self._settings.drain_timeout)))
-            await asyncio.wait(waits[1:], return_when=asyncio.FIRST_COMPLETED)  # or the keeper is gone
+            waits.append(asyncio.create_task(self._own_drain.drain(self._settings.drain_timeout)))
+            await asyncio.wait(waits[1:], return_when=asyncio.FIRST_COMPLETED)  # or the supervisor is gone
         for wait in waits:
             wait.cancel()
         await asyncio.gather(*waits, return_exceptions=True)
         self._stop.set()
-        grace = 0.0 if self._leaving.hurry.is_set() else self._settings.stop_timeout
+        grace = 0.0 if self._own_drain.hurry.is_set() else self._settings.stop_timeout
         _log.info("worker stops", runs=sum(host.lives for host in self._hosts.view()), within=grace)
         self._steering.shut_down(grace)
         with contextlib.suppress(TimeoutError):
@@ -237,7 +242,7 @@ class Agent:
 
     async def _last_words(self) -> None:
         """Until the log knows of every end. Without a connection there is nobody to tell."""
-        while self._sessions is not None and (reporting := self._sessions.reporting) is not None:
+        while self._log_connection is not None and (reporting := self._log_connection.reporting) is not None:
             reporting.wake.ring()
             if reporting.all_said or not self._own.may_decide:
                 return
@@ -247,16 +252,17 @@ class Agent:
 def run_agent() -> int:
     """Run the agent to its end; the exit status of the process. 78: starting it again is in vain."""
     try:
-        settings = WorkerSettings()
+        given = join_token.taken().decode()
+        settings = WorkerSettings(join_token=SecretStr(given)) if given else WorkerSettings()
         if settings.keeper_socket is None:
-            return _refuse("the agent is started by its keeper: run python -m weft_worker_agent")
+            return _refuse("the agent is started by its supervisor: run python -m weft_worker_agent")
         identity = load_or_make(settings.state)
         certificate = secured(settings.state, settings.gateway_url, settings.token[1])
     except ValidationError as error:
         first = error.errors()[0]
         name = "WEFT_" + "_".join(str(part) for part in first["loc"]).upper()
         return _refuse(f"{name}: {first['msg']}")
-    except (BadIdentity, NoKey, OSError) as error:
+    except (BadIdentity, NoKey, BadToken, OSError) as error:
         return _refuse(str(error))
     logs.configure("worker-agent", identity.node, settings.log_level, settings.log_format)
     traces.configure("worker-agent", identity.node, settings.otlp_endpoint)
@@ -267,8 +273,8 @@ def run_agent() -> int:
     except NoKey as error:
         _log.error("the agent can't run", why=str(error))
         return 1
-    except KeeperGone as error:
-        _log.error("the keeper is gone", why=str(error))
+    except SupervisorGone as error:
+        _log.error("the supervisor is gone", why=str(error))
         return 1
     except OSError as error:
         _log.error("the agent can't run", why=str(error))

@@ -1,6 +1,6 @@
 """The agent's settings: environment variables `WEFT_…`, with defaults and ranges.
 
-The keeper reads four of them by itself (`outbound/keeper/options.py`): it must stay small.
+The supervisor reads four of them by itself (`outbound/supervisor/options.py`): it must stay small.
 """
 
 import re
@@ -19,7 +19,7 @@ from weft_worker_agent.domain.device_choice import parse_choice
 from weft_worker_agent.domain.device_report import Use
 from weft_worker_agent.domain.loading import LoadBounds
 from weft_worker_agent.domain.simulated_gpus import parse_simulated
-from weft_worker_agent.outbound.keeper.options import (
+from weft_worker_agent.outbound.supervisor.options import (
     DEFAULT_DRAIN_S,
     DEFAULT_STATE,
     DEFAULT_STOP_S,
@@ -55,7 +55,7 @@ class WorkerSettings(BaseSettings):
     models: Path | None = None
     """Folder of model files; its disk's free space is reported. Default: the state folder."""
     backends: Path | None = None
-    """Folder of engines' own environments, `<engine>/bin/python` in it; an engine without one runs in the agent's."""
+    """Folder of engines' own environments, `<engine>/bin/python` in it; the others run in the agent's environment."""
     share: Annotated[str, Field(pattern=_SHARE.pattern)] = "1/1"
     """What part of the machine's processors and memory this worker may use: `1/N`, N from 1 to 99."""
     devices: str = "all"
@@ -85,9 +85,9 @@ class WorkerSettings(BaseSettings):
     drain_timeout: Annotated[float, Field(ge=0, le=MAX_DRAIN_S)] = DEFAULT_DRAIN_S
     """Seconds in which what runs here is replaced elsewhere and finished before the worker stops; 0: it isn't."""
     keeper_socket: Path | None = None
-    """Set by the keeper."""
+    """Set by the supervisor, for its agent; the name is older than the word."""
     lifeline_fd: int | None = None
-    """Set by the keeper: a pipe that closes when it ends."""
+    """Set by the supervisor: a pipe that closes when it ends."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "json", "console"] = "auto"
     """auto: console on a terminal, JSON lines elsewhere."""

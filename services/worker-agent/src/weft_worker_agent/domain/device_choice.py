@@ -20,7 +20,7 @@ class BadChoice(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ChoiceEntry:
     """One word of a choice."""
 
     text: str
@@ -40,7 +40,7 @@ class Entry:
 class DeviceChoice:
     """Without entries all are used."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[ChoiceEntry, ...] = ()
     none: bool = False
 
     def of(self, found: Iterable[Accelerator]) -> tuple[Accelerator, ...]:
@@ -71,11 +71,11 @@ def parse_choice(text: str) -> DeviceChoice:
     return DeviceChoice(tuple(_entry(word) for word in words))
 
 
-def _entry(word: str) -> Entry:
+def _entry(word: str) -> ChoiceEntry:
     text = word.removeprefix("!").strip()
     number = _NUMBER.fullmatch(text)
     if number is not None and number[1] is not None and number[1] not in _VENDORS:
         raise BadChoice(f"{word!r}: {number[1]} is no vendor of accelerators; there are {', '.join(sorted(_VENDORS))}")
     if text in ("all", "none") or (number is None and text not in _VENDORS and not _UUID.fullmatch(text)):
         raise BadChoice(f"{word!r} names no accelerator: {WANT}")
-    return Entry(text, word.startswith("!"))
+    return ChoiceEntry(text, word.startswith("!"))

@@ -31,7 +31,7 @@ class End:
     permanent: bool
     """Another start would fail the same way, here and elsewhere."""
     local: bool = False
-    """Another start would fail the same way here: what is wrong is this node's."""
+    """Another start would fail the same way here: what is wrong is a matter of this node."""
     unfinished: int = 0
     """Requests that still ran when its time to finish was up."""
 

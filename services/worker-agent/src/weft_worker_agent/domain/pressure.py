@@ -11,7 +11,7 @@ STAYS_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Pressure:
-    """One device's. Times are the agent's monotonic seconds."""
+    """What others use of one device's memory. Times are the agent's monotonic seconds."""
 
     total: int
     """Bytes of memory of the device."""
@@ -48,7 +48,7 @@ def others_on(total: int, free: int, ours: Mapping[int, int | None], *, claimed:
         free: of the device, as its driver says: what the driver keeps for itself is others'.
         ours: what each of our processes holds there; None where the driver doesn't say.
         claimed: whether a host that lives has a claim there. If then none of our processes is listed, it has
-            taken nothing yet, or the driver counts processes in another namespace than ours.
+            taken nothing yet, or the driver counts processes in another namespace than our processes are in.
     """
     if any(held is None for held in ours.values()) or (claimed and not ours):
         return None

@@ -56,8 +56,8 @@ _BOUNDS = LoadBounds()
 
 
 @dataclass(frozen=True, slots=True)
-class Steering:
-    """What to do, and what to remember of it."""
+class SteeringPlan:
+    """What to do with the hosts, and which starts to remember."""
 
     actions: tuple[Action, ...]
     tries: Mapping[ReplicaId, Tries]
@@ -71,7 +71,7 @@ def steer(
     *,
     shutdown_grace_s: float | None = None,
     bounds: LoadBounds = _BOUNDS,
-) -> Steering:
+) -> SteeringPlan:
     """Compare what is assigned with what runs.
 
     Args:
@@ -100,7 +100,7 @@ def steer(
             if _may_start(part, assignment, kept[replica], now):
                 actions.append(Start(assignment))
                 kept[replica] = started(kept[replica], now)
-    return Steering(tuple(actions), kept)
+    return SteeringPlan(tuple(actions), kept)
 
 
 def _tries_of(assignment: Assignment, tries: Mapping[ReplicaId, Tries]) -> Tries:

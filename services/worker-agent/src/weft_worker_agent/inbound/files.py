@@ -11,8 +11,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from weft_runtime.logs import get_logger
 
-from weft_worker_agent.outbound import private_file
-from weft_worker_agent.outbound.metadata import MAX_BYTES, Offer
+from weft_worker_agent.outbound.files import private_file
+from weft_worker_agent.outbound.files.metadata import MAX_BYTES, Offer
 
 _PORT_FILE = "http_port"
 _log: Any = get_logger("weft.files")

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from weft_worker_agent.outbound.host_log import MAX_LINES, HostLog, NoLog
+from weft_worker_agent.outbound.processes.host_log import MAX_LINES, HostLog, NoLog
 
 FOLLOWERS = 16
 """Tails that are followed at once."""

@@ -12,10 +12,10 @@ from weft_runtime.logs import get_logger
 
 from weft_worker_agent.domain.device_report import by_uuid
 from weft_worker_agent.domain.pressure import Pressure, looked, others_on
-from weft_worker_agent.outbound.accelerators.nvidia import Nvml
-from weft_worker_agent.outbound.accelerators.tool import NoAnswer
-from weft_worker_agent.outbound.hosts import Hosts
-from weft_worker_agent.outbound.memory_use import of_ours, used_by_others
+from weft_worker_agent.outbound.machine.accelerators.nvidia import Nvml
+from weft_worker_agent.outbound.machine.accelerators.tool import NoAnswer
+from weft_worker_agent.outbound.machine.memory_use import of_ours, used_by_others
+from weft_worker_agent.outbound.processes.hosts import Hosts
 from weft_worker_agent.projections.own_log import OwnLog
 
 _LOOK_S = 2.5
@@ -56,7 +56,7 @@ class PressureWatch:
                 self._changed()
 
     def _look_at_machine(self, hardware: Hardware) -> None:
-        """The machine's memory is its processor's; who shares it with an accelerator is told of the processor."""
+        """The machine's memory counts as the processor's, also where an accelerator shares it."""
         for device in hardware.devices:
             if device.vendor == "cpu":
                 self._looked(device, used_by_others(self._hosts.pids()))

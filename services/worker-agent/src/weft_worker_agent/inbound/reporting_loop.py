@@ -24,11 +24,11 @@ from weft_worker_agent.domain.pressure import tells
 from weft_worker_agent.domain.reports import missing_reports
 from weft_worker_agent.inbound.machine_loop import MachineWatch
 from weft_worker_agent.inbound.pressure_loop import PressureWatch
-from weft_worker_agent.inbound.steering_loop import Steering
+from weft_worker_agent.inbound.steering_loop import SteeringLoop
 from weft_worker_agent.inbound.wake import Wake
-from weft_worker_agent.outbound.hosts import Hosts
-from weft_worker_agent.outbound.machine import differs
-from weft_worker_agent.outbound.model_files import NotFound, look
+from weft_worker_agent.outbound.files.model_files import NotFound, look
+from weft_worker_agent.outbound.machine.inventory import differs
+from weft_worker_agent.outbound.processes.hosts import Hosts
 from weft_worker_agent.projections.own_log import OwnLog
 
 _IDLE_S = 1.0
@@ -48,7 +48,7 @@ class Reporting:
         log: WorkerLog,
         own: OwnLog,
         hosts: Hosts,
-        steering: Steering,
+        steering: SteeringLoop,
         machine: MachineWatch,
         pressure: PressureWatch | None,
     ) -> None:
@@ -116,7 +116,7 @@ class Reporting:
         """Look, and append what was found. False if it could not be appended."""
         try:
             async with asyncio.timeout(_LOOK_S):
-                found = await asyncio.to_thread(look, question.source, question.engine)
+                found = await asyncio.to_thread(look, question.source, question.engine, self._hosts.engines)
             fact: FileFound | FileMissing = FileFound(
                 inspection=id,
                 source=question.source,

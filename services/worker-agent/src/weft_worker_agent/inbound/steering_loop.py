@@ -11,15 +11,15 @@ from weft_worker_agent.domain.loading import LoadBounds
 from weft_worker_agent.domain.restarts import Tries
 from weft_worker_agent.domain.steering import steer
 from weft_worker_agent.inbound.wake import Wake
-from weft_worker_agent.outbound.hosts import Hosts
-from weft_worker_agent.outbound.keeper_client import KeeperClient
+from weft_worker_agent.outbound.processes.hosts import Hosts
+from weft_worker_agent.outbound.processes.supervisor_client import SupervisorClient
 from weft_worker_agent.projections.own_log import OwnLog
 
 _IDLE_S, _BUSY_S = 1.0, 0.2
 _log: Any = get_logger("weft.steering")
 
 
-class Steering:
+class SteeringLoop:
     """The loop, and what it remembers: how often each run was started."""
 
     def __init__(self, own: OwnLog, hosts: Hosts, clock: Callable[[], float], bounds: LoadBounds) -> None:
@@ -35,7 +35,7 @@ class Steering:
         """Set when the worker itself ends: seconds that running requests have."""
 
     async def run(self) -> None:
-        """Steer for ever. Raises KeeperGone."""
+        """Steer for ever. Raises SupervisorGone."""
         while True:
             await self.turn()
             await self.wake.wait(_BUSY_S if self._pressing() else _IDLE_S)
@@ -66,12 +66,12 @@ class Steering:
         return any(tries.next_at > now for tries in self.tries.values())
 
 
-async def follow_keeper(keeper: KeeperClient, hosts: Hosts, wake: Wake) -> None:
-    """Take over every change that the keeper tells. Raises KeeperGone."""
+async def follow_supervisor(supervisor: SupervisorClient, hosts: Hosts, wake: Wake) -> None:
+    """Take over every change that the supervisor tells. Raises SupervisorGone."""
     changed = Wake()
 
     async def listen() -> None:
-        async for _ in keeper.changes():
+        async for _ in supervisor.changes():
             changed.ring()
 
     async with asyncio.TaskGroup() as tasks:

@@ -1,0 +1,156 @@
+"""Looks at a model's files on this node: are they there, can the engine load them, what do they say."""
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from weft_contracts.engines import BUILTIN, EngineProfile, FileFormat, Profiles
+from weft_contracts.facts.values import BuiltinSource, PathSource, Source, Weights
+
+from weft_worker_agent.domain.weights import weights_of_config
+from weft_worker_agent.outbound.files.fingerprint import fingerprint
+from weft_worker_agent.outbound.files.metadata import Offer, offers
+from weft_worker_agent.outbound.files.sources import Files, SourceMissing, files_of, source_of
+
+_SPLIT = re.compile(r"(.*-)(\d{5})-of-(\d{5})\.gguf")
+_MAX_CONFIG = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A model that this node has. `path` is what the engine loads; None where there is nothing to load."""
+
+    path: Path | None
+    size: int
+    weights: Weights
+    offers: tuple[Offer, ...]
+
+    def another_than(self, accepted: Weights) -> str | None:
+        """A sentence if these are not the files that a revision was accepted with."""
+        own = self.weights.fingerprint
+        if not own or not accepted.fingerprint or own == accepted.fingerprint:
+            return None
+        return f"{self.path} has changed since it was deployed: deploy it again"
+
+
+class NotFound(Exception):
+    """No usable model; the message is a sentence for people."""
+
+
+def look(source: str, engine: str, engines: Profiles = BUILTIN) -> Found:
+    """Look at a source, given by its key, for one of the engines. Reads headers and hashes metadata files: call it in
+    a thread. Raises NotFound."""
+    profile = engines.get(engine)
+    if profile is None:
+        raise NotFound(f"this node knows no engine {engine}")
+    if not profile.formats:
+        return Found(None, 0, Weights(format="none"), ())
+    try:
+        named = source_of(source)
+        format = _format_of(named, profile)
+        files = files_of(named, format)
+    except SourceMissing as missing:
+        raise NotFound(str(missing)) from None
+    if files is None:
+        raise NotFound(f"{engine} needs model files, and the source {source} has none")
+    try:
+        os.stat(files.path)
+        found, parts = _READERS[format](files, engine)
+        if isinstance(named, BuiltinSource):  # it changes with the installation, and no one deploys it anew then
+            return found
+        return replace(found, weights=found.weights.model_copy(update={"fingerprint": fingerprint(parts)}))
+    except FileNotFoundError:
+        raise NotFound(f"{files.path} does not exist on this node") from None
+    except NotADirectoryError:
+        raise NotFound(f"{files.path} does not exist on this node: a part of its path is a file") from None
+    except PermissionError:
+        raise NotFound(f"{files.path} may not be read by this node's worker (user {os.getuid()})") from None
+    except OSError as error:
+        raise NotFound(f"{files.path} can't be read on this node: {error.strerror or error}") from None
+
+
+def _format_of(source: Source, profile: EngineProfile) -> FileFormat:
+    """How the source is written that the engine should load: a folder holds safetensors, a file is GGUF."""
+    if isinstance(source, PathSource):
+        likely: FileFormat = "safetensors" if os.path.isdir(source.path) else "gguf"
+        if likely in profile.formats:
+            return likely
+    return profile.formats[0]
+
+
+def _gguf(files: Files, engine: str) -> tuple[Found, list[Path]]:
+    """What a GGUF file holds, and all files that it consists of."""
+    from weft_gguf.header import GgufError, read_header
+
+    path = files.path
+    if path.is_dir():
+        raise NotFound(f"{path} is a folder, and {engine} loads one GGUF file: name the file")
+    if not path.is_file():
+        raise NotFound(f"{path} is no ordinary file")
+    try:
+        header = read_header(path)
+    except GgufError as error:
+        raise NotFound(f"{path}: {error}") from None
+    size, weight_bytes = header.file_bytes, header.tensor_bytes
+    parts = [path]
+    if header.splits > 1:
+        parts = _parts(path, header.splits)
+        size = weight_bytes = sum(part.stat().st_size for part in parts)  # the others hold little but tensors
+    weights = Weights(
+        format="gguf",
+        architecture=header.architecture,
+        weight_bytes=weight_bytes,
+        kv_bytes_per_token=round(header.kv_bytes_per_token()),
+        layers=header.layers,
+        heads=header.heads,
+        kv_heads=max(header.kv_heads, default=0),
+        context_tokens=header.context_length,
+        embeds=header.embeds,
+    )
+    return Found(path, size, weights, offers(files.metadata_folders, header.chat_template)), parts
+
+
+def _parts(path: Path, splits: int) -> list[Path]:
+    """All files of a split model."""
+    named = _SPLIT.fullmatch(path.name)
+    if named is None or int(named[2]) != 1:
+        raise NotFound(f"{path} is one part of a model in {splits} files: name the first, …-00001-of-{splits:05}.gguf")
+    parts = [path.with_name(f"{named[1]}{part:05}-of-{named[3]}.gguf") for part in range(1, splits + 1)]
+    if missing := [part.name for part in parts if not part.is_file()]:
+        raise NotFound(f"{path} is one of {splits} files, and {missing[0]} is missing")
+    return parts
+
+
+def _safetensors(files: Files, engine: str) -> tuple[Found, list[Path]]:
+    """What a folder holds, and its weight files."""
+    folder = files.path
+    if not folder.is_dir():
+        raise NotFound(f"{folder} is a file, and {engine} loads a folder with safetensors files: name the folder")
+    parts = sorted(folder.glob("*.safetensors"))
+    if not parts:
+        raise NotFound(f"{folder} holds no safetensors file")
+    config = folder / "config.json"
+    try:
+        if config.stat().st_size > _MAX_CONFIG:
+            raise NotFound(f"{config} is larger than any model's configuration")
+        body: Any = json.loads(config.read_bytes())
+    except FileNotFoundError:
+        raise NotFound(f"{folder} holds safetensors files and no config.json") from None
+    except ValueError as error:
+        raise NotFound(f"{config} is no JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise NotFound(f"{config} holds no JSON object")
+    size = sum(part.stat().st_size for part in parts)
+    weights = weights_of_config(cast("dict[str, Any]", body), size)
+    return Found(folder, size, weights, offers(files.metadata_folders)), parts
+
+
+_READERS: Mapping[FileFormat, Callable[[Files, str], tuple[Found, list[Path]]]] = {
+    "gguf": _gguf,
+    "safetensors": _safetensors,
+}
+"""By format: what a model of this format on disk holds, and its weight files."""

@@ -1,0 +1,304 @@
+"""This node's engine hosts: started, watched and ended through the supervisor, known as values to the rules."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from weft_contracts.digest import source_key
+from weft_contracts.engines import BUILTIN, Profiles
+from weft_contracts.gen import session_pb2 as pb
+from weft_contracts.ids import Incarnation, NodeId
+from weft_contracts.signals import ReplicaLoad
+from weft_runtime.logs import get_logger
+
+from weft_worker_agent.domain.hosts import PERMANENT_EXIT, Answering, End, Host, sentence_of
+from weft_worker_agent.domain.loading import seen
+from weft_worker_agent.domain.own_part import Assignment
+from weft_worker_agent.domain.stall import felt, stalled
+from weft_worker_agent.domain.steering import Action, Forget, Retire, Signal, Start
+from weft_worker_agent.outbound.files.metadata import Offer
+from weft_worker_agent.outbound.files.model_files import Found, NotFound, look
+from weft_worker_agent.outbound.processes import launch
+from weft_worker_agent.outbound.processes.engine_ports import NoPort, next_port
+from weft_worker_agent.outbound.processes.host_entry import HostEntry, target_of
+from weft_worker_agent.outbound.processes.host_watch import HostWatch, Secured
+from weft_worker_agent.outbound.processes.launch import LaunchIdentity, Status
+from weft_worker_agent.outbound.processes.load_progress import taken_in
+from weft_worker_agent.outbound.processes.supervisor_client import SupervisedHost, SupervisorClient, SupervisorRefused
+
+_log: Any = get_logger("weft.hosts")
+
+
+class Hosts:
+    """All hosts that this agent started or found. Methods are called on the loop."""
+
+    def __init__(
+        self,
+        supervisor: SupervisorClient,
+        *,
+        node: NodeId,
+        launches: Path,
+        python: str,
+        address: str,
+        first_port: int = 0,
+        pythons: Mapping[str, str] = MappingProxyType({}),
+        engines: Profiles = BUILTIN,
+        wake: Callable[[], None],
+        tls_folder: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`address` is where engines listen, `first_port` the lowest of their ports (0: any); `pythons` are the
+        interpreters of engines with an environment of their own, `engines` those that this node knows; `wake` is
+        called when rules have something to look at. `tls_folder`: the node's certificate, which hosts show; None: they
+        speak plainly.
+        """
+        self._tls_folder = tls_folder
+        self._supervisor = supervisor
+        self.engines = engines
+        self._node = node
+        self._launches = launches
+        self._python = python
+        self._pythons = pythons
+        self._address = address
+        self._first_port = first_port
+        self._wake = wake
+        self._clock = clock
+        self._entries: dict[Incarnation, HostEntry] = {}
+        self._work: set[asyncio.Task[None]] = set()
+
+    def view(self) -> list[Host]:
+        """The hosts as the rules see them, oldest first."""
+        now = self._clock()
+        return [replace(e.host, stalled=stalled(e.pulse, now)) for e in self._entries.values()]
+
+    def loads(self) -> tuple[ReplicaLoad, ...]:
+        """The last load of each living host that told one."""
+        return tuple(e.load for e in self._entries.values() if e.load is not None and e.host.lives)
+
+    def pids(self) -> list[int]:
+        """Of the processes of all living hosts."""
+        return [e.pid for e in self._entries.values() if e.pid is not None and e.host.lives]
+
+    def offer(self, replica: str, name: str) -> Offer | None:
+        """The metadata file that a living run of a replica registered under a name."""
+        for entry in self._entries.values():
+            if entry.host.replica == replica and entry.host.lives and entry.host.answering is not None:
+                for offer in entry.offers or ():
+                    if offer.file.name == name:
+                        return offer
+        return None
+
+    async def refresh(self) -> None:
+        """Take over what the supervisor says: hosts not known yet are adopted. Raises SupervisorGone."""
+        for supervised in await self._supervisor.hosts():
+            identity = LaunchIdentity.of(supervised.launch)
+            if identity is None:
+                continue
+            entry = self._entries.get(identity.incarnation) or self._adopt(identity, supervised)
+            entry.supervised, entry.pid = True, supervised.pid
+            self._heard_line(entry, launch.status_of(supervised.status))
+            if supervised.exit_code is not None and entry.host.lives:
+                self._ended(entry, supervised)
+
+    async def do(self, action: Action) -> None:
+        """Carry out what the rules decided. Raises SupervisorGone."""
+        match action:
+            case Start(assignment=assignment):
+                self._start(assignment)
+            case Retire(incarnation=incarnation, within_s=within):
+                self._retire(self._entries[incarnation], within)
+            case Signal(incarnation=incarnation):
+                await self._signal(self._entries[incarnation], action)
+            case Forget(incarnation=incarnation):
+                await self._forget(self._entries[incarnation])
+
+    async def watch_loads(self, every_s: float) -> None:
+        """Look every so often whether those that load get on, for ever."""
+        while True:
+            await asyncio.sleep(every_s)
+            loading = [e for e in self._entries.values() if e.host.lives and e.host.answering is None]
+            for entry in loading:
+                taken = await asyncio.to_thread(taken_in, entry.pid) if entry.pid is not None else None
+                if taken is not None:
+                    entry.progress = seen(entry.progress, taken, self._clock())
+                    entry.host = replace(entry.host, grew_at=entry.progress.grew_at)
+
+    async def close(self) -> None:
+        """Stop watching; the hosts live on."""
+        for entry in self._entries.values():
+            if entry.watch is not None:
+                entry.watch.close()
+        for task in self._work:
+            task.cancel()
+        await asyncio.gather(*self._work, return_exceptions=True)
+
+    def _start(self, assignment: Assignment) -> None:
+        incarnation = Incarnation(f"i-{secrets.token_hex(8)}")
+        fact = assignment.fact
+        host = Host(fact.replica, fact.epoch, incarnation, self._clock())
+        key = source_key(fact.spec)
+        identity = LaunchIdentity(fact.replica, fact.epoch, incarnation, key, fact.spec.engine)
+        entry = HostEntry(host, identity)
+        self._entries[incarnation] = entry
+        self._in_background(self._spawn(entry, assignment))
+
+    async def _spawn(self, entry: HostEntry, assignment: Assignment) -> None:
+        identity = entry.identity
+        try:
+            found = await asyncio.to_thread(look, identity.source, identity.engine, self.engines)
+            if (changed := found.another_than(assignment.fact.spec.weights)) is not None:
+                raise NotFound(changed)
+            entry.offers = found.offers
+            entry.port = next_port(self._address, self._first_port, self._ports())
+            file = launch.write_launch_file(
+                self._launches,
+                assignment,
+                self._node,
+                identity.incarnation,
+                found.path,
+                self._address,
+                entry.port,
+                self._tls_folder,
+            )
+            argv = launch.command(self._pythons.get(identity.engine, self._python), file)
+            if entry.host.retire_at is not None:
+                self._set_end(entry, End(None, "retired before its start", permanent=False))
+                return
+            entry.pid = await self._supervisor.spawn(identity.incarnation, argv, launch.environment(), identity.body())
+            entry.supervised = True
+            _log.info("host started", replica=identity.replica, incarnation=identity.incarnation)
+        except NoPort as error:
+            self._set_end(entry, End(None, f"the engine could not be started: {error}", permanent=False))
+        except NotFound as missing:
+            self._set_end(entry, End(None, str(missing), permanent=False, local=True))
+        except OSError as error:
+            why = f"the engine could not be started: {self._launches} takes no file ({error.strerror or error})"
+            self._set_end(entry, End(None, why, permanent=False))
+        except (SupervisorRefused, KeyError) as error:
+            self._set_end(entry, End(None, f"the engine could not be started: {error}", permanent=False))
+        self._wake()
+
+    def _ports(self) -> set[int]:
+        """Those of the living hosts."""
+        return {port for e in self._entries.values() if e.host.lives for port in (e.port, e.status.port) if port}
+
+    def _adopt(self, identity: LaunchIdentity, supervised: SupervisedHost) -> HostEntry:
+        host = Host(identity.replica, identity.epoch, identity.incarnation, self._clock())
+        entry = self._entries[identity.incarnation] = HostEntry(host, identity)
+        _log.info("host found", replica=identity.replica, incarnation=identity.incarnation, pid=supervised.pid)
+        if supervised.exit_code is None:
+            self._in_background(self._find_offers(entry))
+        return entry
+
+    async def _find_offers(self, entry: HostEntry) -> None:
+        """Look for an adopted host's metadata files, as at its start."""
+        try:
+            found: Found = await asyncio.to_thread(look, entry.identity.source, entry.identity.engine, self.engines)
+            entry.offers = found.offers
+        except NotFound:
+            entry.offers = ()
+        self._heard_line(entry, entry.status)
+
+    def _heard_line(self, entry: HostEntry, status: Status) -> None:
+        """A status line of a host, or the same one again."""
+        entry.status = status
+        host = entry.host
+        if not host.lives:
+            return
+        if status.port is not None and entry.watch is None:
+            target = target_of(self._address, status.port)
+            secured = None if self._tls_folder is None else Secured(self._tls_folder, self._node)
+            entry.watch = HostWatch(
+                target, host.incarnation, lambda heard: self._heard_status(entry, heard), secured=secured
+            )
+            if host.retire_at is not None:
+                entry.watch.retire()
+        if status.phase == "ready" and host.answering is None and entry.offers is not None:
+            if status.port is not None and status.engine is not None:
+                files = tuple(offer.file for offer in entry.offers)
+                answering = Answering(status.port, status.engine, status.engine_version, files)
+                entry.host = replace(host, answering=answering)
+                self._wake()
+        elif status.phase == "failed" and host.failing_since is None:
+            entry.host = replace(host, failing_since=self._clock())
+            self._wake()
+
+    def _heard_status(self, entry: HostEntry, status: pb.HostStatus) -> None:
+        """A status on the watch stream: the load."""
+        now = self._clock()
+        load = status.load
+        was_stalled = stalled(entry.pulse, now)
+        entry.pulse = felt(entry.pulse, running=load.running, steps=load.steps, now=now)
+        entry.load = ReplicaLoad(
+            replica=entry.host.replica,
+            running=load.running,
+            waiting=load.waiting,
+            kv_used=round(load.kv_used, 4),
+            steps=load.steps,
+        )
+        if stalled(entry.pulse, now) != was_stalled:
+            self._wake()
+
+    def _ended(self, entry: HostEntry, supervised: SupervisedHost) -> None:
+        status = entry.status
+        last = next((line for line in reversed(supervised.stderr) if line.strip()), "")
+        permanent = supervised.exit_code == PERMANENT_EXIT or (status.phase == "failed" and status.permanent)
+        reason = sentence_of(supervised.exit_code, status.reason, last.strip())
+        unfinished = status.unfinished
+        if entry.host.kill_at is not None and entry.load is not None:  # it could not say so itself
+            unfinished = unfinished or entry.load.running + entry.load.waiting
+        self._set_end(entry, End(supervised.exit_code, reason, permanent, unfinished=unfinished))
+        _log.info(
+            "host ended",
+            replica=entry.host.replica,
+            incarnation=entry.host.incarnation,
+            status=supervised.exit_code,
+            asked=entry.host.retire_at is not None,
+        )
+
+    def _set_end(self, entry: HostEntry, end: End) -> None:
+        entry.host = replace(entry.host, end=end)
+        entry.load = None
+        if entry.watch is not None:
+            entry.watch.close()
+            entry.watch = None
+        self._wake()
+
+    def _retire(self, entry: HostEntry, within: float) -> None:
+        now = self._clock()
+        entry.host = replace(entry.host, retire_at=now, retire_within=within)
+        if entry.watch is not None:
+            entry.watch.retire()
+        _log.info("host retires", replica=entry.host.replica, incarnation=entry.host.incarnation, within=within)
+        self._wake()
+
+    async def _signal(self, entry: HostEntry, action: Signal) -> None:
+        now, name = self._clock(), action.signal
+        changed = {"term_at": now} if name == "TERM" else {"kill_at": now}
+        entry.host = replace(entry.host, **changed)
+        if action.for_good:
+            entry.host = replace(entry.host, given_up_for=action.why)
+        _log.warning("host signalled", incarnation=entry.host.incarnation, signal=name, why=action.why)
+        if entry.supervised:
+            try:
+                await self._supervisor.signal(entry.host.incarnation, name)
+            except SupervisorRefused as refusal:
+                _log.info("signal not sent", incarnation=entry.host.incarnation, why=str(refusal))
+
+    async def _forget(self, entry: HostEntry) -> None:
+        if entry.supervised:
+            try:
+                await self._supervisor.reap(entry.host.incarnation)
+            except SupervisorRefused as refusal:
+                _log.info("host not reaped", incarnation=entry.host.incarnation, why=str(refusal))
+        del self._entries[entry.host.incarnation]
+
+    def _in_background(self, work: Any) -> None:
+        task: asyncio.Task[None] = asyncio.create_task(work)
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)

@@ -1,0 +1,125 @@
+"""How an engine host is started: its launch file, its command, and what its status lines mean."""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from weft_contracts.facts.values import ENGINE_NAME, EngineName
+from weft_contracts.ids import Incarnation, NodeId, ReplicaId
+
+from weft_worker_agent.domain.own_part import Assignment
+from weft_worker_agent.outbound.files import private_file
+from weft_worker_agent.outbound.supervisor.child import LIFELINE
+from weft_worker_agent.outbound.supervisor.environment import HOSTS, chosen
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchIdentity:
+    """What a host was started for; the supervisor keeps it, so that the next agent knows it again."""
+
+    replica: ReplicaId
+    epoch: int
+    incarnation: Incarnation
+    source: str
+    engine: str
+
+    def body(self) -> dict[str, Any]:
+        return {
+            "replica": self.replica,
+            "epoch": self.epoch,
+            "incarnation": self.incarnation,
+            "source": self.source,
+            "engine": self.engine,
+        }
+
+    @staticmethod
+    def of(body: Mapping[str, Any]) -> "LaunchIdentity | None":
+        """An identity read back; None if somebody else wrote it."""
+        try:
+            return LaunchIdentity(
+                ReplicaId(body["replica"]),
+                int(body["epoch"]),
+                Incarnation(body["incarnation"]),
+                str(body["source"]),
+                str(body["engine"]),
+            )
+        except (KeyError, TypeError, ValueError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A host's last status line. What it doesn't say is empty."""
+
+    phase: str = ""
+    port: int | None = None
+    engine: EngineName | None = None
+    engine_version: str = ""
+    reason: str = ""
+    permanent: bool = False
+    unfinished: int = 0
+
+
+def status_of(line: Mapping[str, Any] | None) -> Status:
+    """What a status line means; one that can't be read says nothing."""
+    if line is None:
+        return Status()
+    port = line.get("port")
+    engine = line.get("engine")
+    unfinished = line.get("unfinished")
+    return Status(
+        phase=str(line.get("phase", "")),
+        port=port if isinstance(port, int) and port > 0 else None,
+        engine=engine if isinstance(engine, str) and re.fullmatch(ENGINE_NAME, engine) else None,
+        engine_version=str(line.get("engine_version", "")),
+        reason=str(line.get("reason", "")),
+        permanent=line.get("permanent") is True,
+        unfinished=unfinished if isinstance(unfinished, int) and unfinished > 0 else 0,
+    )
+
+
+def write_launch_file(
+    folder: Path,
+    assignment: Assignment,
+    node: NodeId,
+    incarnation: Incarnation,
+    path: Path | None,
+    host: str,
+    port: int = 0,
+    tls_folder: Path | None = None,
+) -> Path:
+    """Write what a host needs to know and return the file's path; port 0: it chooses one. Raises OSError."""
+    fact = assignment.fact
+    body: dict[str, Any] = {
+        "replica": fact.replica,
+        "incarnation": incarnation,
+        "node": node,
+        "revision_digest": fact.digest,
+        "engine": fact.spec.engine,
+        "model_path": str(path) if path is not None else None,
+        "context_tokens": fact.spec.context_tokens,
+        "concurrency": fact.spec.concurrency,
+        "engine_args": fact.spec.engine_args,
+        "host": host,
+        "port": port,
+        "tls_folder": str(tls_folder) if tls_folder is not None else None,
+        "correlation_id": assignment.cause.correlation_id,
+    }
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    target = folder / f"{fact.replica}.json"
+    private_file.write(target, json.dumps(body, indent=1).encode())
+    return target
+
+
+def command(python: str, launch_file: Path) -> list[str]:
+    """How a host is started; the supervisor puts the number of its lifeline in."""
+    return [python, "-m", "weft_engine", "--launch", str(launch_file), "--lifeline", LIFELINE]
+
+
+def environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What a host inherits of the agent's environment."""
+    return chosen(HOSTS, environ)

@@ -1,0 +1,50 @@
+"""What a worker's processes inherit of its environment: what is named here, and nothing else.
+
+Around a worker there may be keys and passwords of all kinds, and engines run code that came with a model.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+
+PROGRAMS = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
+"""What any program of a worker needs."""
+TOOLS = (*PROGRAMS, "XDG_RUNTIME_DIR")
+"""What vendors' tools get."""
+HOSTS = (*PROGRAMS, "WEFT_OTLP_ENDPOINT")
+"""What engine hosts get."""
+AGENT = (
+    *TOOLS,
+    "TZ",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "WEFT_ADVERTISE_HOST",
+    "WEFT_BACKENDS",
+    "WEFT_DEVICES",
+    "WEFT_DRAIN_TIMEOUT",
+    "WEFT_ENGINE_PYTHON",
+    "WEFT_GATEWAY_URL",
+    "WEFT_GRPC_PORT",
+    "WEFT_HTTP_HOST",
+    "WEFT_HTTP_PORT",
+    "WEFT_LABELS",
+    "WEFT_LOAD_DEADLINE",
+    "WEFT_LOAD_DEADLINE_PER_GIB",
+    "WEFT_LOAD_LONGEST",
+    "WEFT_LOG_FORMAT",
+    "WEFT_LOG_LEVEL",
+    "WEFT_MAX_REPLICAS_PER_MODEL",
+    "WEFT_MODELS",
+    "WEFT_NODE_NAME",
+    "WEFT_OTLP_ENDPOINT",
+    "WEFT_SHARE",
+    "WEFT_SIMULATE_GPUS",
+    "WEFT_STATE",
+    "WEFT_STOP_TIMEOUT",
+    "WEFT_VRAM_BUDGET",
+)
+"""What the agent gets: its settings, the authorities that it trusts, its time zone. Its token comes another way."""
+
+
+def chosen(names: Iterable[str], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The variables of these names that there are."""
+    return {name: environ[name] for name in names if name in environ}
