@@ -4,10 +4,10 @@ import asyncio
 import json
 from typing import Any
 
-from .attack import Attack, Foe
+from .attack import CUT_OFF, Attack, Foe
 
 UNCOUNTED = "Ignored: a run counts only under its node's present assignment."
-ASIDE = "Set aside: its aggregate is suspect, nothing is decided about it, health says so, and the fold goes on."
+ASIDE = "Set aside: its aggregate is suspect, nothing is decided about it, health tells it and stays good; all goes on."
 PASSED = "Passed over: it is no commit of the log, and the fold goes on."
 BIG = 1 << 53
 
@@ -94,13 +94,12 @@ async def _many_files(foe: Foe) -> None:
             {"type": "file_missing", "inspection": "i-1", "source": f"path:/{number}-{n}", "reason": "no"}
             for n in range(400)
         ]
-        await foe.lands(foe.own("file_missing"), json.dumps(many).encode())
+        await foe.pours(foe.own("file_missing"), json.dumps(many).encode(), 1)
 
 
 async def _many_facts(foe: Foe) -> None:
     body = json.dumps([{"type": "loading", "epoch": foe.assignment.epoch, "incarnation": "x"}] * 1_500).encode()
-    for _ in range(20):
-        await foe.lands(foe.own("loading"), body)
+    await foe.pours(foe.own("loading"), body, 20)
 
 
 ATTACKS: tuple[Attack, ...] = (
@@ -206,8 +205,8 @@ ATTACKS: tuple[Attack, ...] = (
         "reported",
         **hardware(devices=[device(n, BIG) for n in range(600)]),
     ),
-    Attack("Says 20,000 files that it lacks.", "The last thousand are remembered.", _many_files),
-    Attack("Puts 1,500 facts into one commit, twenty times.", "Folded as what they are: its run loads.", _many_facts),
+    Attack("Says 20,000 files that it lacks.", CUT_OFF, _many_files, cut_off=True),
+    Attack("Puts 1,500 facts into one commit, twenty times.", CUT_OFF, _many_facts, cut_off=True),
     says(
         "Speaks in the name of an admin.",
         "Ignored: the actor of a node's commits is the node.",

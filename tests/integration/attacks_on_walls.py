@@ -2,11 +2,16 @@
 
 import asyncio
 import time
+from collections.abc import Callable, Coroutine
+from typing import Any
 
+from nats.aio.client import Client
 from weft_contracts.permissions import WORKER_PAYLOAD_BYTES
-from weft_testing.bare_node import BareNode
+from weft_contracts.subjects import node_lease
+from weft_testing.bare_node import LEASE, BareNode, close_all
 
-from .attack import Attack, Foe
+from .attack import CUT_OFF, Attack, Foe
+from .flood import flood
 
 API = "$JS.API"
 BATCH = "Nats-Batch-Id: {}\r\nNats-Batch-Sequence: 1\r\n"
@@ -141,6 +146,41 @@ async def _moves_another(foe: Foe) -> None:
     await foe.asks(401, foe.node.send_registration(body | {"addresses": addresses}))
 
 
+async def _sends_again(foe: Foe) -> None:
+    body = {"token": foe.pending_token, "name": "foe", "public_key": foe.node.key.public}
+    said: dict[str, Any] = {**body, "labels": {"camp": "foe"}, "addresses": {"host": "127.0.0.1", "http_port": 0}}
+    now = time.time()
+    await foe.asks(202, foe.node.send_registration(said, nonce=f"{now:.6f}"))
+    for sent in (now, now - 10):
+        await foe.asks(401, foe.node.send_registration(said, nonce=f"{sent:.6f}"))
+
+
+async def _nearly_takes_name(foe: Foe) -> None:
+    await foe.asks(409, BareNode(foe.mesh.url, "Worker-1", foe.http).register(foe.pending_token))
+
+
+async def _takes_id_for_name(foe: Foe) -> None:
+    for name in (foe.victim, foe.victim.upper()):
+        await foe.asks(400, BareNode(foe.mesh.url, name, foe.http).register(foe.pending_token))
+
+
+async def _claims_automatic_label(foe: Foe) -> None:
+    for label in ("node.name", "engine.llama.cpp", "gpu.vendor"):
+        await foe.asks(400, foe.node.register(foe.pending_token, labels={"camp": "foe", label: "worker-1"}))
+
+
+async def _crowds(foe: Foe) -> None:
+    for number in range(6):
+        answer = await BareNode(foe.mesh.url, f"crowd-{number}", foe.http).register(foe.crowd_token)
+        assert answer.status_code == (202 if number < foe.CROWD else 429), f"{number}: {answer.text}"
+        assert number < foe.CROWD or 1 <= int(answer.headers["retry-after"]) <= 60
+
+
+async def _bears_launchers_token(foe: Foe) -> None:
+    secret = (foe.mesh.state / "join-token").read_text().strip()
+    await foe.asks(401, BareNode(foe.mesh.url, "guest", foe.http).register(secret))
+
+
 async def _pending(foe: Foe) -> None:
     other = BareNode(foe.mesh.url, "waits", foe.http)
     await foe.asks(202, other.register(foe.pending_token))
@@ -149,19 +189,32 @@ async def _pending(foe: Foe) -> None:
 
 
 async def _floods_leases(foe: Foe) -> None:
-    ends = time.monotonic() + 3
-    sent = 0
-    while time.monotonic() < ends:
-        for _ in range(500):
-            await foe.node.lease(foe.client)
-        sent += 500
-        await foe.client.flush()
-        await asyncio.sleep(max(0.0, sent / 10_000 - (3 - (ends - time.monotonic()))))
-    assert sent >= 5_000
-    port = foe.mesh.part("registry")["port"]
-    async with asyncio.timeout(15):
-        while "foe sends" not in (await foe.http.get(f"http://127.0.0.1:{port}/healthz")).text:
-            await asyncio.sleep(0.5)
+    began = time.monotonic()
+    for sent in range(500, 40_500, 500):
+        await foe.pours(node_lease(foe.id), LEASE, 500)
+        await asyncio.sleep(max(0.0, sent / 10_000 - (time.monotonic() - began)))
+
+
+def _pours(fact: str, body: bytes) -> Callable[[Foe], Coroutine[Any, Any, None]]:
+    """As fast as the server takes it; `fact`: of its machine, none: its lease."""
+
+    async def act(foe: Foe) -> None:
+        subject = foe.own(fact) if fact else node_lease(foe.id)
+        sent = await asyncio.to_thread(flood, foe.shown, foe.node.key, subject, body, 4, 30.0)
+        assert sent >= 20_000, f"only {sent}: no flood"
+
+    return act
+
+
+async def _many_connections(foe: Foe) -> None:
+    clients: list[Client] = []
+    for _ in range(10):  # until it is shut out
+        tries = (foe.node.connect(foe.shown, allow_reconnect=False) for _ in range(15))
+        clients += [each for each in await asyncio.gather(*tries, return_exceptions=True) if isinstance(each, Client)]
+    async with asyncio.timeout(60):
+        while any(client.is_connected for client in clients):
+            await asyncio.sleep(0.1)
+    await close_all(clients)
 
 
 async def _floods_pulls(foe: Foe) -> None:
@@ -337,15 +390,65 @@ ATTACKS: tuple[Attack, ...] = (
         _moves_another,
     ),
     Attack(
+        "Sends a registration again, and one from before it, to have an old address back.",
+        "401: a registration counts once, and none that was signed before the last one.",
+        _sends_again,
+        before="its old address, for five minutes after it was sent",
+    ),
+    Attack(
+        "Registers under a name that differs from another's by the case of letters alone.",
+        "409: names are told apart by more than that.",
+        _nearly_takes_name,
+        before="the name",
+    ),
+    Attack(
+        "Registers under another node's id for a name.",
+        "400: a name is not written as an id of a node.",
+        _takes_id_for_name,
+        before="the name, under which commands that named the other by its id would have shown two",
+    ),
+    Attack(
+        "Gives itself labels that selectors take for the machine's own.",
+        "400: what follows from the machine only the mesh says, or an admin.",
+        _claims_automatic_label,
+        before="replicas that were meant for other hardware",
+    ),
+    Attack(
+        "Registers one new key after another with a token that asks for approval.",
+        "429, with when to come again: a token lets so many wait at once, and so many come in a minute.",
+        _crowds,
+        before="200 nodes in 6 s, facts of which stay for ever",
+    ),
+    Attack(
+        "Registers a key of its own with the launcher's token, which approves, read from its disk.",
+        "401: that token serves the keys of the launcher's own workers, and no other.",
+        _bears_launchers_token,
+        before="a place in the mesh, approved",
+    ),
+    Attack(
         "Waits for approval and tries all the same.",
         "It is `pending`: its polls answer 202 without a credential, and another's opens nothing.",
         _pending,
     ),
     Attack(
         "Sends 10,000 leases a second.",
-        "They are heard as one node's, the others' beside them; the registry's health names who floods.",
+        CUT_OFF,
         _floods_leases,
+        cut_off=True,
     ),
+    Attack(
+        "Sends leases over four connections, each as fast as the server reads.",
+        CUT_OFF,
+        _pours("", b"{}"),
+        cut_off=True,
+    ),
+    Attack(
+        "Floods the log with facts so, which stay there for ever.",
+        CUT_OFF,
+        _pours("pressure_changed", b'[{"type":"pressure_changed","device":0,"bytes":1}]'),
+        cut_off=True,
+    ),
+    Attack("Opens 150 connections with its one credential.", CUT_OFF, _many_connections, cut_off=True),
     Attack(
         "Opens 2,000 pulls at once.",
         "The server bounds what waits at one durable; the others have theirs.",

@@ -1,6 +1,7 @@
 """An approved worker turned against its mesh: its real credential, its real connection, and no good will."""
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Awaitable, Coroutine, Mapping
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from typing import Any, TypeVar
 
 import httpx
 from nats.aio.client import Client
+from nats.errors import Error as NatsError
 from weft_testing.bare_node import BareNode, appended, close_all
 from weft_testing.story import MeshUnderTest, until
 
@@ -27,9 +29,13 @@ class Assignment:
 class Foe:
     """A node with a loop of its own, in which it also renews its lease. Its methods are called from any thread."""
 
-    def __init__(self, mesh: MeshUnderTest, token: str, *, pending_token: str) -> None:
+    CROWD = 2
+    """So many nodes may wait that joined with the token for a crowd."""
+
+    def __init__(self, mesh: MeshUnderTest, token: str, *, pending_token: str, crowd_token: str) -> None:
         self.mesh = mesh
         self.pending_token = pending_token
+        self.crowd_token = crowd_token
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -62,16 +68,23 @@ class Foe:
             await asyncio.sleep(1.0)
 
     def take_assignment(self, model: str) -> None:
-        """Remember the replica of a model that was placed on it."""
+        """Remember the replica of a model that was placed on it last, and is wanted there."""
 
         def placed() -> Assignment | None:
-            for event in self.mesh.facts("node", "assigned"):
+            wanted = {replica["id"] for replica in self.mesh.replicas() if replica["wanted"]}
+            for event in reversed(self.mesh.facts("node", "assigned")):
                 fact = event["fact"]
-                if event["key"] == self.id and fact["model_name"] == model:
+                if event["key"] == self.id and fact["model_name"] == model and fact["replica"] in wanted:
                     return Assignment(fact["replica"], fact["epoch"], model)
             return None
 
         self.assignment = until("the foe has a replica", placed, 30)
+
+    async def returns(self) -> None:
+        """Come back after an admin has brought it back: a new credential, a new connection."""
+        await close_all([self.client])
+        self.shown = await self.node.credential()
+        self.client = await self.node.connect(self.shown)
 
     def close(self) -> None:
         """Leave, whatever state the attacks left it in."""
@@ -126,6 +139,15 @@ class Foe:
         """Ask something with another's subject for the answer."""
         await self.client.publish(subject, body, reply=reply)
         await self.client.flush()
+
+    async def pours(self, subject: str, body: bytes, times: int) -> None:
+        """Publish it so often, or until the server has enough."""
+        with contextlib.suppress(NatsError):  # the connection ends on the way
+            for _ in range(times):
+                if not self.client.is_connected:
+                    return
+                await self.client.publish(subject, body)
+            await self.client.flush()
 
     async def by_hand(self, subject: bytes, headers: bytes, body: bytes) -> None:
         """What no client library would write."""

@@ -16,7 +16,9 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
-from weft_servers import nkey
+from schemathesis.core.failures import FailureGroup
+from weft_identity import nkey
+from weft_testing.answer_schemas import close
 from weft_testing.story import MeshUnderTest, until
 
 pytestmark = pytest.mark.slow
@@ -25,7 +27,6 @@ EXAMPLES = 12
 """Drawn for each operation and each way of drawing."""
 HANGS_S = 30.0
 """Above the 10 s that a request for change waits for its outcome."""
-HEARD_BYTES = 1 << 16
 ONE_BY_ONE = httpx.Client(timeout=HANGS_S, limits=httpx.Limits(max_keepalive_connections=0))
 """A connection for each request: what an operation does to its connection is no other's affair."""
 SIMULATED = {"source": {"kind": "simulated"}, "engine": "simulated", "min_replicas": 0}
@@ -83,7 +84,13 @@ class Known:
         match operation:
             case "POST /api/node/register":
                 return self._registration(nkey.KeyPair.new(nkey.Role.USER))
-            case "POST /api/node/credential" | "POST /api/node/drain" | "POST /api/node/resume":
+            case (
+                "POST /api/node/credential"
+                | "POST /api/node/models"
+                | "POST /api/node/heartbeat"
+                | "POST /api/node/drain"
+                | "POST /api/node/resume"
+            ):
                 node, key = self.newcomer()
                 self._post(f"/api/nodes/{node}/approve", {})
                 nonce = str(int(time.time()))
@@ -109,7 +116,7 @@ class Known:
         sent: dict[str, Any] = {"content": content, "headers": {"content-type": "application/json"}}
         key = next((key for public, key in self._keys.items() if public in content.decode()), None)
         if key is not None:
-            nonce = str(int(time.time()))
+            nonce = f"{time.time():.6f}"  # of two within a second the second is newer
             signature = key.sign(f"weft-register:{nonce}:{hashlib.sha256(content).hexdigest()}".encode())
             sent["headers"] |= {"weft-nonce": nonce, "weft-signature": base64.b64encode(signature).decode()}
         return sent
@@ -134,13 +141,24 @@ class Known:
         return said.json()
 
 
+def document_of(mesh: MeshUnderTest) -> dict[str, Any]:
+    """The API's document, whose answers take no field more than it names."""
+    document = mesh.http.get(f"{mesh.url}/openapi.json").json()
+    close(document["components"]["schemas"])
+    return document
+
+
+def operations_of(document: dict[str, Any]) -> list[Any]:
+    """Everything that can be asked."""
+    schema: Any = schemathesis.openapi.from_dict(document)  # pyright: ignore[reportUnknownMemberType]
+    return [each.ok() for each in schema.get_all_operations()]
+
+
 def ask_all(mesh: MeshUnderTest) -> Answers:
     """Ask every operation with what fits and names something, with what fits, and with what does not fit."""
-    document = mesh.http.get(f"{mesh.url}/openapi.json").json()
+    document = document_of(mesh)
     answers, known = Answers(), Known(mesh)
-    schema: Any = schemathesis.openapi.from_dict(document)  # pyright: ignore[reportUnknownMemberType]
-    for each in schema.get_all_operations():
-        operation: Any = each.ok()
+    for operation in operations_of(document):
         label: str = operation.label
         example = _example(document, operation.path, operation.method)
         fixed: dict[str, Any] = {"path_parameters": known.of(label)} if "{" in operation.path else {}
@@ -186,8 +204,10 @@ def ask(
         words.pop("cookies", None)
         try:
             with ONE_BY_ONE.stream(**words) as said:
-                _hear(said)
-                answers.note(label, said.status_code, f"{words['url']} {words.get('params')} {words.get('json')}")
+                asked = f"{words['url']} {words.get('params')} {words.get('json')}"
+                answers.note(label, said.status_code, asked)
+                if (fault := _heard(said, case.operation)) is not None:
+                    answers.wrong.append(f"{label}: to {asked[:300]} {fault}")
         except httpx.TimeoutException:
             answers.wrong.append(f"{label}: no answer within {HANGS_S:g} s to {words}")
         except (httpx.InvalidURL, httpx.LocalProtocolError, UnicodeEncodeError):
@@ -206,13 +226,17 @@ def _takes_anything(operation: Any) -> bool:
     return bool(operation.body) or any(True for _ in operation.iter_parameters())
 
 
-def _hear(said: httpx.Response) -> None:
-    """Read an answer; of a stream without end its beginning."""
-    heard = 0
-    for piece in said.iter_bytes():
-        heard += len(piece)
-        if heard > HEARD_BYTES or said.headers["content-type"].startswith("text/event-stream"):
-            return
+def _heard(said: httpx.Response, operation: Any) -> str | None:
+    """Read an answer, of a stream without end its beginning; how it differs from what the document says."""
+    if said.headers.get("content-type", "").startswith("text/event-stream"):
+        next(said.iter_bytes(), None)
+        return None
+    said.read()
+    try:
+        operation.validate_response(said)
+    except FailureGroup as found:
+        return "; ".join(f"{each}: {getattr(each, 'message', '')}" for each in found.exceptions)[:1000]
+    return None
 
 
 def _example(document: dict[str, Any], path: str, method: str) -> Any:
@@ -251,3 +275,31 @@ def test_every_operation_answers_by_the_apis_own_document_and_the_mesh_is_as_bef
     ask = {"model": "tiny", "messages": [{"role": "user", "content": "What is the capital of France?"}]}
     said = mesh.http.post(f"{mesh.url}/v1/chat/completions", json=ask)
     assert "Paris" in said.json()["choices"][0]["message"]["content"]
+
+
+@pytest.mark.sabotage("renamed-field")
+def test_what_is_looked_at_is_of_the_type_that_the_document_names(calm_mesh: MeshUnderTest) -> None:
+    # given a mesh that serves, and all that can be looked at
+    calm_mesh.ask()
+    looks = [each for each in operations_of(document_of(calm_mesh)) if each.method == "get"]
+    names = {
+        "/api/nodes/{id}": calm_mesh.status()["nodes"][0]["id"],
+        "/api/models/{ref}": "tiny",
+        "/api/requests/{id}": calm_mesh.facts("request", "fulfilled")[0]["key"],
+        "/v1/models/{id}": "tiny",
+    }
+    seen: set[str] = set()
+    for operation in looks:
+        known = next((name for path, name in names.items() if operation.path.startswith(path)), "")
+        if "{" in operation.path and not known:
+            continue
+        # when it is asked for
+        said = calm_mesh.http.get(calm_mesh.url + operation.path.replace("{id}", known).replace("{ref}", known))
+        # then every field is one of its type, and none is missing
+        assert (200, None) == (said.status_code, _heard(said, operation)), operation.path
+        assert operation.definition.raw["responses"]["200"]["content"]["application/json"]["schema"], operation.path
+        seen.add(operation.path)
+    assert {"/api/status", "/api/nodes", "/api/models", "/api/replicas", "/api/requests", "/api/events"} <= seen
+    page = calm_mesh.http.get(f"{calm_mesh.url}/api/status?view=page")
+    [status] = [each for each in looks if each.path == "/api/status"]
+    assert _heard(page, status) is None

@@ -15,9 +15,13 @@ ATTACKS: tuple[Attack, ...] = (*attacks_on_walls.ATTACKS, *attacks_on_folds.ATTA
 SERVICES = ("registry", "scheduler", "reconciler", "metadata-cache", "gateway")
 SIMULATED = {"source": {"kind": "simulated"}, "engine": "simulated"}
 FOES = "foes"
+OF_THE_FOE = ("foe", "waits", *(f"crowd-{number}" for number in range(Foe.CROWD)))
+"""Names of the nodes that it makes: all others are as they were."""
 SABOTAGED = {
+    "Sends a registration again, and one from before it, to have an old address back.": "replayed-registration",
     "Says that another node's replica has stopped.": "wide-worker",
     "Writes 30,000 brackets within one another.": "brittle-reader",
+    "Sends leases over four connections, each as fast as the server reads.": "deaf-to-floods",
 }
 
 
@@ -37,7 +41,8 @@ def foe(attacked: MeshUnderTest) -> Iterator[Foe]:
     """Approved, healthy, and with a replica of a model of its own to run."""
     mesh = attacked
     approving, asking = (token(mesh, auto_approve=approve) for approve in (True, False))
-    foe = Foe(mesh, approving, pending_token=asking)
+    crowd = token(mesh, auto_approve=False, most_waiting=Foe.CROWD)
+    foe = Foe(mesh, approving, pending_token=asking, crowd_token=crowd)
     until("the foe is healthy", lambda: node(mesh, "foe")["state"] == "healthy", 30)
     mesh.deploy(FOES, SIMULATED | {"selector": {"camp": "foe"}}).raise_for_status()
     foe.take_assignment(FOES)
@@ -51,12 +56,23 @@ def foe(attacked: MeshUnderTest) -> Iterator[Foe]:
 def test_an_approved_worker_changes_nothing_but_itself(attacked: MeshUnderTest, foe: Foe, attack: Attack) -> None:
     before, head = picture(attacked), position(attacked)
     foe.do(attack.act(foe))
+    if attack.cut_off:
+        until("it is cut off", lambda: node(attacked, "foe")["state"] == "cut_off", 30)
+        until("its connection has ended", lambda: not foe.client.is_connected, 30)
+        assert " where a node may " in node(attacked, "foe")["reason"]
+        foe.do(foe.asks(423, foe.node.poll()))
     goes_on(attacked)
     assert before == picture(attacked)
     assert [] == foreign(attacked, foe, head)
     if attack.suspect:
         suspects = [key for fold in folds(attacked, "registry") for key in fold["suspects"]]
         assert [] != [key for key in suspects if key.startswith(f"{attack.suspect}.{foe.id}")]
+
+    if attack.cut_off:
+        attacked.http.post(f"{attacked.url}/api/nodes/foe/resume", json={}).raise_for_status()
+        foe.do(foe.returns())
+        until("it is healthy again", lambda: node(attacked, "foe")["state"] == "healthy", 30)
+        foe.take_assignment(FOES)
 
 
 @pytest.mark.slow
@@ -85,8 +101,8 @@ def test_after_all_of_them_the_mesh_starts_again_deploys_serves_and_shuts_the_fo
     goes_on(mesh)
 
 
-def token(mesh: MeshUnderTest, *, auto_approve: bool) -> str:
-    made = mesh.http.post(f"{mesh.url}/api/tokens", json={"name": "for the foe", "auto_approve": auto_approve})
+def token(mesh: MeshUnderTest, **said: Any) -> str:
+    made = mesh.http.post(f"{mesh.url}/api/tokens", json={"name": "for the foe", **said})
     made.raise_for_status()
     return made.json()["secret"]
 
@@ -107,7 +123,7 @@ def picture(mesh: MeshUnderTest) -> dict[str, Any]:
         "nodes": [
             {key: node[key] for key in ("id", "state", "approved", "addresses", "hardware")}
             for node in status["nodes"]
-            if node["name"] not in ("foe", "waits")
+            if node["name"] not in OF_THE_FOE
         ],
         "replicas": [r for r in status["replicas"] if r["model_name"] != FOES],
         "models": [(m["name"], m["state"]) for m in status["models"] if m["name"] != FOES],
@@ -119,13 +135,15 @@ def picture(mesh: MeshUnderTest) -> dict[str, Any]:
 
 def foreign(mesh: MeshUnderTest, foe: Foe, head: int) -> list[str]:
     """Commits since then that are neither the foe's own nor about it, nor this story's questions."""
-    foes = {replica["id"] for replica in mesh.replicas() if replica["model_name"] == FOES}
     models = {model["id"] for model in mesh.status()["models"] if model["name"] == FOES}
-    waits = {event["key"] for event in mesh.facts("node", "joined") if event["fact"]["name"] == "waits"}
+    waits = {event["key"] for event in mesh.facts("node", "joined") if event["fact"]["name"] in OF_THE_FOE}
     found: list[str] = []
     for event in mesh.events(head):
         own = event["kind"] in ("run", "machine") and event["key"].split(".")[0] == foe.id
-        theirs = event["key"] in foes | models | waits | {foe.id} or event["kind"] in ("request", "name", "inspection")
+        replica = event["key"].rpartition("-")[0] in models
+        theirs = (
+            replica or event["key"] in models | waits | {foe.id} or event["kind"] in ("request", "name", "inspection")
+        )
         measured = event["key"] == foe.victim and [fact["type"] for fact in event["facts"]] == ["pressure_changed"]
         asked = event["kind"] == "node" and [fact["type"] for fact in event["facts"]] == ["labelled"]
         if own:
@@ -136,11 +154,13 @@ def foreign(mesh: MeshUnderTest, foe: Foe, head: int) -> list[str]:
 
 
 def folds(mesh: MeshUnderTest, service: str) -> list[dict[str, Any]]:
-    port = mesh.part(service)["port"]
-    base = mesh.url if service == "gateway" else f"http://127.0.0.1:{port}"
-    response = httpx.get(f"{base}/projections", timeout=10)
+    response = httpx.get(f"{base(mesh, service)}/projections", timeout=10)
     response.raise_for_status()
     return response.json()
+
+
+def base(mesh: MeshUnderTest, service: str) -> str:
+    return mesh.url if service == "gateway" else f"http://127.0.0.1:{mesh.part(service)['port']}"
 
 
 def goes_on(mesh: MeshUnderTest) -> None:
@@ -154,5 +174,6 @@ def goes_on(mesh: MeshUnderTest) -> None:
             return all(fold["position"] >= head and fold["halted"] is None for fold in folds(mesh, name))
 
         until(f"{service} has folded all", there, 30)
+        assert 200 == httpx.get(f"{base(mesh, service)}/healthz", timeout=10).status_code, service
     until("the tables are written", lambda: mesh.status()["tables"]["position"] >= head, 30)
     assert "Paris" in mesh.ask()

@@ -1,5 +1,6 @@
 """What goes wrong with a model is said: in `status`, in the events, to the client that waits. And nothing loops."""
 
+import json
 import os
 import signal
 import subprocess
@@ -64,6 +65,79 @@ def test_an_engine_that_does_not_get_ready_is_ended_at_its_deadline_and_that_is_
 
     shown_everywhere(mesh, "sleepy", "was not ready within", starts=1)
     until("its engine is gone", lambda: not [h for h in mesh.hosts() if "sleepy" in " ".join(h.cmdline())])
+
+
+@pytest.mark.sabotage("failed-revision-rules")
+@pytest.mark.parametrize("trouble", ["killed", pytest.param("stopped and started", marks=pytest.mark.slow)])
+def test_a_revision_that_fails_takes_nothing_from_the_one_before(mesh: MeshUnderTest, trouble: str) -> None:
+    # given a model with two replicas, and a new revision of it that can't be served
+    name = f"kept-{trouble.replace(' ', '-')}"
+    first = before_a_failed_revision(mesh, name)
+    # when what serves dies, or all is stopped and started
+    if trouble == "killed":
+        victim = min(first)
+        assert kill_host(mesh, victim)
+        until("it was seen to end", lambda: victim not in ready(mesh, name))
+    else:
+        mesh.down()
+        mesh.up()
+    # then revision 1 has its two replicas again, which answer
+    until("two answer again", lambda: 2 == len(mesh.ready_replicas(name)), 60)
+    assert first == ready(mesh, name)
+    the_one_before_serves(mesh, name)
+
+
+@pytest.mark.slow
+@pytest.mark.sabotage("failed-revision-rules")
+def test_what_dies_for_good_beside_a_failed_revision_is_replaced_by_its_own(tmp_path: Path) -> None:
+    with MeshUnderTest(tmp_path, workers=2) as mesh:
+        # given a model with a replica on each of two workers, and a new revision of it that can't be served
+        first = before_a_failed_revision(mesh, "kept")
+        # when one of them is killed until it is given up
+        victim = min(first)
+
+        def given_up() -> bool:
+            kill_host(mesh, victim)
+            return failed_run(mesh, victim)
+
+        until("it is given up", given_up, 60)
+        until("it no longer counts as ready", lambda: victim not in ready(mesh, "kept"))
+        # then another one of its own revision is in its place
+        until("two answer again", lambda: 2 == len(ready(mesh, "kept")), 60)
+        assert first - {victim} == first & ready(mesh, "kept")
+        the_one_before_serves(mesh, "kept")
+
+
+def ready(mesh: MeshUnderTest, name: str) -> set[str]:
+    """The ids of a model's replicas that answer."""
+    return {replica["id"] for replica in mesh.ready_replicas(name)}
+
+
+def before_a_failed_revision(mesh: MeshUnderTest, name: str) -> set[str]:
+    """Deploy a model with two replicas, and a revision of it that fails; the replicas of the first."""
+    assert 0 == mesh.weft("deploy", "tiny", "--name", name, "--replicas", "2").returncode
+    deployed = mesh.weft("deploy", "tiny", "--name", name, "--replicas", "2", "--engine-arg", "frobnicate=1")
+    assert 1 == deployed.returncode
+    assert f"revision 2 of {name} can't be served: " in deployed.stderr
+    assert "; revision 1 goes on" in deployed.stderr
+    first = ready(mesh, name)
+    assert 2 == len(first)
+    return first
+
+
+def the_one_before_serves(mesh: MeshUnderTest, name: str) -> None:
+    """Revision 1 answers, and people see which revision serves, which fails and why."""
+    assert {1} == {replica["revision"] for replica in mesh.ready_replicas(name)}
+    assert "Paris" in mesh.ask(model=name)
+    shown = mesh.weft("status").stdout
+    row = next((line.split() for line in shown.splitlines() if line.split()[:1] == [name]), [shown])
+    assert [name, "ready", "1", "llama.cpp", "2/2", "revision", "2", "can't", "be", "served:"] == row[:10]
+    (model,) = [each for each in mesh.status()["models"] if each["name"] == name]
+    assert (1, 2, "frobnicate" in model["failing"]["reason"]) == (model["serves"], model["failing"]["revision"], True)
+    explained = mesh.weft("explain", name).stdout
+    assert explained.split(" ", 1)[0] in ready(mesh, name)
+    assert f"revision 2 of {name} can't be served: " in explained
+    assert 0 == mesh.weft("remove", name).returncode
 
 
 @pytest.mark.slow
@@ -142,10 +216,15 @@ def shown_everywhere(mesh: MeshUnderTest, model: str, words: str, *, starts: int
     assert [] == [event for event in mesh.events(head) if event["kind"] in loud and id in event["key"]]
 
 
+def failed_run(mesh: MeshUnderTest, replica: str) -> bool:
+    """Whether its agent gave a replica up."""
+    return any(event["key"].endswith(f".{replica}") for event in mesh.facts("run", "failed"))
+
+
 def kill_host(mesh: MeshUnderTest, replica: str) -> list[int]:
-    """`kill -9` of a replica's process where there is one; what was killed."""
+    """`kill -9` of a replica's process on whatever worker it is, where there is one; what was killed."""
     killed: list[int] = []
-    for host in mesh.hosts():
+    for host in [host for number in range(mesh.workers) for host in mesh.hosts(f"worker-{number + 1}")]:
         with suppress(psutil.NoSuchProcess):
             if any(f"/{replica}.json" in word for word in host.cmdline()):
                 os.kill(host.pid, signal.SIGKILL)
@@ -193,7 +272,8 @@ class CrampedWorker:
         self._filler = self._state / "filler"
 
     def __enter__(self) -> "CrampedWorker":
-        token = (self._mesh.state / "join-token").read_text().strip()
+        made = self._mesh.weft("tokens", "create", "--auto-approve", "--json")
+        token = json.loads(made.stdout)["secret"]
         program = (
             f"mount -t tmpfs -o size=1m tmpfs '{self._state}' && exec '{sys.executable}' -m weft_cli worker "
             f"--join {self._mesh.url} --name cramped --labels disk=tiny --state '{self._state}'"

@@ -24,7 +24,7 @@ def test_the_printed_curl_line_answers_paris_from_llama_cpp(calm_mesh: MeshUnder
 @pytest.mark.sabotage("lost-causation")
 def test_the_causes_lead_from_the_ready_run_back_to_the_admins_request(calm_mesh: MeshUnderTest) -> None:
     # given an answered request, which names the run that answered
-    response = calm_mesh.chat("What is the capital of France?")
+    response = calm_mesh.chat("What is the capital of France?", headers={"x-weft-explain": "1"})
     by_id = {event["event_id"]: event for event in calm_mesh.events()}
     # when walking back
     walked = [by_id[response.headers["x-weft-run-event"]]]

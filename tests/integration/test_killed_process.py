@@ -20,7 +20,7 @@ PARTS = [
         for part in ("registry", "scheduler", "reconciler", "metadata-cache", "postgres")
     ),
 ]
-"""The launcher's parts by name (a worker is its keeper), and what a keeper starts: agent, host."""
+"""The launcher's parts by name (a worker is its supervisor), and what a supervisor starts: agent, host."""
 
 
 class Asking:

@@ -2,7 +2,8 @@
 
 import json
 import random
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection
 
 import pytest
 from weft_testing.story import MeshUnderTest
@@ -39,22 +40,33 @@ def test_twenty_facts_in_three_phrasings_are_answered_right_at_least_ninety_five
 
 @pytest.mark.sabotage("swapped-streams")
 def test_ten_prompts_streamed_at_once_give_the_same_text_as_one_by_one(calm_mesh: MeshUnderTest) -> None:
-    def streamed(prompt: str) -> str:
-        body = {
-            "model": "tiny",
-            "temperature": 0,
-            "stream": True,
-            "messages": [{"role": "user", "content": prompt}],
-        }
-        text = ""
-        with calm_mesh.http.stream("POST", f"{calm_mesh.url}/v1/chat/completions", json=body) as response:
-            for line in response.iter_lines():
-                if line.startswith("data: {"):
-                    choices = json.loads(line[6:])["choices"]
-                    text += (choices[0]["delta"].get("content") or "") if choices else ""
-        return text
-
+    # given each one's answer, and a connection that is open for each
     one_by_one = [calm_mesh.ask(prompt) for prompt in PROMPTS]
-    with ThreadPoolExecutor(len(PROMPTS)) as pool:
-        at_once = list(pool.map(streamed, PROMPTS))
+    with ExitStack() as open_ones:
+        connections = [open_ones.enter_context(closing(connected(calm_mesh.url))) for _ in PROMPTS]
+        # when all are sent before any answer is read: what is sent as it is connected is answered in turn
+        for connection, prompt in zip(connections, PROMPTS, strict=True):
+            ask_for_a_stream(connection, prompt)
+        at_once = [streamed(connection) for connection in connections]
+    # then nobody has got anything of another's
     assert one_by_one == at_once
+
+
+def connected(url: str) -> HTTPConnection:
+    connection = HTTPConnection(url.removeprefix("http://"), timeout=90)
+    connection.connect()
+    return connection
+
+
+def ask_for_a_stream(connection: HTTPConnection, prompt: str) -> None:
+    body = {"model": "tiny", "temperature": 0, "stream": True, "messages": [{"role": "user", "content": prompt}]}
+    connection.request("POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"})
+
+
+def streamed(connection: HTTPConnection) -> str:
+    text = ""
+    for line in connection.getresponse().read().decode().splitlines():
+        if line.startswith("data: {"):
+            choices = json.loads(line[6:])["choices"]
+            text += (choices[0]["delta"].get("content") or "") if choices else ""
+    return text

@@ -13,7 +13,7 @@ def test_a_lost_workers_replica_is_replaced_elsewhere_and_explained(tmp_path: Pa
         (served,) = mesh.ready_replicas()
         worker = served["node_name"]
         assert 0 == mesh.weft("hold", worker).returncode
-        # when keeper, agent and hosts are killed
+        # when supervisor, agent and hosts are killed
         family = [mesh.pid(worker), *(p.pid for p in mesh.processes() if is_of(p.pid, worker, mesh))]
         for pid in family:
             kill(pid)

@@ -146,7 +146,7 @@ async def does_nothing_else(url: str, file: Path) -> None:
 async def is_shut_out(url: str, file: Path) -> None:
     client = Client()
     try:
-        with pytest.raises(Exception, match=r"(?i)authorization|revoked|no servers"):
+        with pytest.raises(Exception, match=r"(?i)authorization|revoked|no servers|reset by peer"):
             await client.connect(url, user_credentials=str(file), allow_reconnect=False, max_reconnect_attempts=1)
     finally:
         await client.close()

@@ -5,9 +5,9 @@ from typing import Any
 
 import nats
 import pytest
-from weft_servers import trust
-from weft_servers.grants import FULL
-from weft_servers.nkey import KeyPair
+from weft_identity import trust
+from weft_identity.grants import FULL
+from weft_identity.nkey import KeyPair
 from weft_testing.story import MeshUnderTest, until
 
 

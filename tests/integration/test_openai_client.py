@@ -78,7 +78,8 @@ def test_log_probabilities_stand_beside_the_tokens_in_both_forms(client: openai.
     streamed = [e for c in chunks for choice in c.choices if choice.logprobs for e in choice.logprobs.content]
     assert [entry.token for entry in scored] == [entry.token for entry in streamed]
 
-    prompt = "<|im_start|>user\nWhat is the capital of France?<|im_end|>\n<|im_start|>assistant\n"
+    # what the model's template makes of the question
+    prompt = "<|im_start|>user\nwhat is the capital of france?<|im_end|>\n<|im_start|>assistant\n"
     text: Any = client.completions.create(model=MODEL, prompt=prompt, temperature=0, logprobs=1)
     legacy = text.choices[0].logprobs
     assert [entry.token for entry in scored] == legacy.tokens
@@ -126,7 +127,7 @@ def test_a_tool_is_called_with_arguments_that_fit_and_its_result_is_taken(client
     answer = ask(client, tools=[TOOL], tool_choice="required", max_tokens=100)
     # then one is made that fits, whole and streamed
     assert "tool_calls" == answer.choices[0].finish_reason
-    [call] = answer.choices[0].message.tool_calls
+    [call, *_] = answer.choices[0].message.tool_calls
     arguments = json.loads(call.function.arguments)
     assert "weather" == call.function.name
     assert arguments["city"] in ("Paris", "Tokyo")
@@ -145,16 +146,33 @@ def test_a_tool_is_called_with_arguments_that_fit_and_its_result_is_taken(client
     assert ended.choices[0].message.content
 
 
+@pytest.mark.sabotage("stopped-calls")
+def test_a_call_that_is_cut_is_a_call_so_far_and_its_json_is_no_text_that_stops_heed(client: openai.OpenAI) -> None:
+    calling: dict[str, Any] = {"tools": [TOOL], "tool_choice": "required", "parallel_tool_calls": False}
+    for budget in (1, 13, 26, 40):
+        # when the budget ends within a call, and all its letters would stop a text
+        choice = ask(client, **calling, max_tokens=budget, stop=["name", "weather", "city", "}"]).choices[0]
+        # then the call is told as far as it came
+        [call] = choice.message.tool_calls
+        assert ("weather", None, "length") == (call.function.name, choice.message.content, choice.finish_reason)
+        chunks = list(ask(client, **calling, max_tokens=budget, stop=["city"], stream=True))
+        assert not any(chunk.choices[0].delta.content for chunk in chunks)
+        assert "length" == chunks[-1].choices[0].finish_reason
+        parts = [d.tool_calls[0] for c in chunks for d in [c.choices[0].delta] if d.tool_calls]
+        assert call.function.arguments == "".join(part.function.arguments or "" for part in parts)
+        assert budget < 40 or '{"city": "' in call.function.arguments
+
+
 @pytest.mark.sabotage("taken-pictures")
 def test_each_kind_of_error_is_the_clients_own_with_one_sentence(client: openai.OpenAI) -> None:
-    schema = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "string", "pattern": "a"}}}
+    schema = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "array", "uniqueItems": True}}}
     image = [{"type": "image_url", "image_url": {"url": "data:,"}}]
     cases: list[tuple[type[openai.APIStatusError], str, dict[str, Any]]] = [
         (openai.NotFoundError, "'gpt-9' does not exist", {"model": "gpt-9"}),
         (openai.BadRequestError, "`temperature` is 3", {"temperature": 3}),
         (openai.BadRequestError, "`audio` is not supported", {"audio": {"voice": "alloy", "format": "wav"}}),
         (openai.BadRequestError, "only text parts", {"messages": [{"role": "user", "content": image}]}),
-        (openai.BadRequestError, "'pattern' at # is not supported", {"response_format": schema}),
+        (openai.BadRequestError, "'uniqueItems' at # is not supported", {"response_format": schema}),
         (openai.BadRequestError, "the context holds", {"messages": [{"role": "user", "content": "word " * 3000}]}),
         (openai.BadRequestError, "`logit_bias` names token 99999", {"logit_bias": {"99999": 1}}),
         (

@@ -15,8 +15,8 @@ from typing import Any
 
 import httpx
 import pytest
-from weft_servers import guarded, nats_server, port, postgres_server
-from weft_servers.guarded import Guarded
+from weft_servers import nats_server, port, postgres_server, supervised
+from weft_servers.supervised import SupervisedProcess
 from weft_testing.story import MeshUnderTest, until
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ class Outside:
     """An operator's servers, and a mesh that runs on them."""
 
     mesh: MeshUnderTest
-    nats: dict[str, Guarded]
+    nats: dict[str, SupervisedProcess]
     monitors: dict[str, int]
     postgres_folder: Path
     postgres: postgres_server.PostgresServer
@@ -84,10 +84,10 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
         yield made
 
 
-def started(folder: Path) -> Guarded:
+def started(folder: Path) -> SupervisedProcess:
     """A server as its operator starts it: in its folder."""
     command = ["sh", "-c", f"cd '{folder}' && exec '{nats_server.find_binary()}' -c nats.conf"]
-    return guarded.launch(command, log=folder / "console.log")
+    return supervised.launch(command, log=folder / "console.log")
 
 
 @dataclass

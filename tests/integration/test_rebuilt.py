@@ -40,7 +40,9 @@ def at_rest(mesh: MeshUnderTest) -> int:
 
 @pytest.mark.sabotage("unfolded-time")
 def test_every_fold_made_again_equals_what_it_was(tmp_path: Path) -> None:
-    with MeshUnderTest(tmp_path) as mesh:
+    # Two workers share the machine, and neither tells what others use of its memory: the log would never stand still
+    # beside programs that take and give back much.
+    with MeshUnderTest(tmp_path, workers=2) as mesh:
         # given a mesh that has lived: a model came and went, another failed, one could not be placed
         simulated = {"source": {"kind": "simulated"}, "engine": "simulated"}
         mesh.deploy("gone", simulated).raise_for_status()
@@ -49,7 +51,7 @@ def test_every_fold_made_again_equals_what_it_was(tmp_path: Path) -> None:
         mesh.deploy("whale", {**simulated, "engine_args": {"memory_bytes": 1 << 50}}).raise_for_status()
         until("it is unplaceable", lambda: mesh.facts("replica", "unplaceable"))
         until("the deleted model's run has stopped", lambda: mesh.facts("run", "stopped"), 60)
-        for _ in range(4):  # more may be said meanwhile, of a machine under pressure or a node not heard: then again
+        for _ in range(4):  # more may be said meanwhile, of a node not heard: then again
             before_at = at_rest(mesh)
             before = {each: projection(mesh, each)["digest"] for each in FOLDS}
             tables = lists(mesh)

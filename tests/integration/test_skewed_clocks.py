@@ -1,6 +1,7 @@
 """Machines whose clocks are ten minutes off are members like any other (libfaketime on their Python processes)."""
 
 import json
+import os
 import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
@@ -15,14 +16,30 @@ from weft_testing.story import MeshUnderTest, until
 LIFE_S = 60
 SIMULATED = {"source": {"kind": "simulated"}, "engine": "simulated"}
 CLOCKS = {"early": "-600", "late": "+600"}
+ANEW = """
+import os, sys
+
+if "LD_PRELOAD" not in os.environ:
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | {OFF})
+"""
+"""A Python's `sitecustomize`: it starts anew with these variables, which a worker hands on to none of its processes."""
 
 
 @contextmanager
 def skewed(mesh: MeshUnderTest, name: str, seconds: str, token: str) -> Generator[None]:
-    """`weft worker` where every clock that tells the date is so many seconds off."""
+    """`weft worker` where every clock that tells the date is so many seconds off, in each of its Python processes."""
     library = Path(libfaketime.__file__).parent / "vendor/libfaketime/src/libfaketime.so.1"
-    off = {"LD_PRELOAD": str(library), "FAKETIME": seconds, "DONT_FAKE_MONOTONIC": "1"}
-    with machine(mesh, name, token, "--labels", f"clock={name}", FAKETIME_DONT_FAKE_MONOTONIC="1", **off):
+    off = {
+        "LD_PRELOAD": str(library),
+        "FAKETIME": seconds,
+        "DONT_FAKE_MONOTONIC": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
+    folder = mesh.folder / f"{name}-clock"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(ANEW.replace("{OFF}", repr(off)))
+    path = os.pathsep.join(filter(None, (str(folder), mesh.environment().get("PYTHONPATH"))))
+    with machine(mesh, name, token, "--labels", f"clock={name}", PYTHONPATH=path):
         yield
 
 

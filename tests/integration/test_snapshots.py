@@ -16,8 +16,8 @@ from weft_contracts.commit import Recorded
 from weft_eventlog import EventLog
 from weft_eventlog.snapshots.mark import Head
 from weft_eventlog.snapshots.store import Slot, SnapshotStore
-from weft_metadata_cache.domain.wanted import State as Cached
-from weft_placement.fleet import Fleet, digest_of
+from weft_fleet import Fleet, digest_of
+from weft_metadata_cache.domain.due_fetches import State as Cached
 from weft_reconciler.domain.state import State as Reconciled
 from weft_registry.domain.state import RegistryState
 from weft_runtime.connection import connect, read_credentials

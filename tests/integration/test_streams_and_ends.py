@@ -170,16 +170,16 @@ def test_a_killed_agent_disturbs_no_stream(mesh: MeshUnderTest, story: str) -> N
 
 @pytest.mark.slow
 @pytest.mark.sabotage("silent-break")
-def test_a_killed_keeper_takes_its_engines_along_and_each_stream_says_so(mesh: MeshUnderTest) -> None:
+def test_a_killed_supervisor_takes_its_engines_along_and_each_stream_says_so(mesh: MeshUnderTest) -> None:
     streams = Streams(mesh)
     hosts = mesh.hosts()
-    keeper = mesh.kill("worker-1")
+    supervisor = mesh.kill("worker-1")
     assert {each.end for each in streams.drawn} == {"error"}
     assert {each.end for each in streams.greedy} <= {"complete", "error"}
     _, alive = psutil.wait_procs(hosts, 30)
     assert [] == alive
     answers(mesh)
-    started_again(mesh, "worker-1", keeper)
+    started_again(mesh, "worker-1", supervisor)
     answers(mesh)
 
 

