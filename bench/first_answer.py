@@ -23,7 +23,7 @@ from pathlib import Path
 
 import httpx
 import psutil
-from weft_cli.embedded.builtin import NAME, QUESTION
+from weft_embedded.builtin import NAME, QUESTION
 from weft_servers import port
 
 ANSWER_S = 180.0

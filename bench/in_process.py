@@ -19,7 +19,7 @@ from load import QUESTION, lengths
 from weft_contracts.gen import session_pb2 as pb
 from weft_engine.adapters.llamacpp_native import NativeServer
 from weft_engine.adapters.llamacpp_settings import LlamaCppSettings
-from weft_engine.adapters.llamacpp_text import LlamaCppText
+from weft_engine.adapters.llamacpp_tokenizer import LlamaCppTokenizer
 from weft_engine.launch import Launch
 
 CONTEXT, CONCURRENCY = 512, 32
@@ -40,7 +40,7 @@ def served(path: str) -> tuple[NativeServer, str]:
     )
     server = NativeServer(launch, LlamaCppSettings(), embeddings=False)
     chat = pb.Chat(messages=[pb.Message(role="user", content=QUESTION)])
-    return server, LlamaCppText(server.address, server.key).render(chat)
+    return server, LlamaCppTokenizer(server.address, server.key).render(chat)
 
 
 def gave_up() -> int:

@@ -20,7 +20,7 @@ from weft_contracts.commit import Cause, Commit, Guard, Recorded
 from weft_contracts.facts import run
 from weft_contracts.ids import CorrelationId, Incarnation, NodeId, ReplicaId
 from weft_eventlog import EventLog, Projection
-from weft_placement.fleet import Fleet
+from weft_fleet import Fleet
 from weft_testing.mesh_server import MeshServer, running_mesh_server
 
 CAUSE = Cause(CorrelationId("bench"))

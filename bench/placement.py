@@ -19,13 +19,13 @@ from weft_contracts.ids import CorrelationId, ReplicaId
 from weft_eventlog.projection import COLLECTED_AFTER
 from weft_eventlog.snapshots.packing import Packer
 from weft_eventlog.snapshots.shape import Shape
-from weft_placement import Board, Circumstances, Outlook, Placement, Policy, choose, decide_placement
+from weft_fleet import Fleet, ReplicaView
+from weft_placement import CandidateRanking, Circumstances, Placement, PlannedFleet, Policy, choose, decide_placement
 from weft_placement.decide import demand_for
-from weft_placement.fleet import Fleet
-from weft_placement.imagined import ImaginedLog, refold
 from weft_scheduler.domain.decide import decide
 from weft_scheduler.domain.rules import Rules
 from weft_scheduler.domain.state import State
+from weft_testing.fleet_log import FleetLog, refold
 
 GIB = 1 << 30
 MODELS = 100
@@ -54,16 +54,16 @@ def show(what: str, figures: tuple[float, float]) -> None:
     print(f"{what:58} {median * 1000:9.3f} ms  (worst {worst * 1000:9.3f} ms)")
 
 
-def filled(nodes: int, replicas: int) -> tuple[ImaginedLog, float]:
+def filled(nodes: int, replicas: int) -> tuple[FleetLog, float]:
     """A log of so many nodes and placed replicas, and the CPU seconds of one placement, decided 32 at a time."""
-    log = ImaginedLog()
+    log = FleetLog()
     state = State(Policy())
     for index in range(nodes):
         log.node(f"w{index:04}", *[80 * GIB] * 8, labels={"host": f"w{index:04}", "zone": f"{index % 10}"})
     for index in range(MODELS):
         log.model(f"m{index:03}", spec("binpack"), replicas=replicas // MODELS)
-    state.fold(log.records)
-    folded = len(log.records)
+    state.fold(log.commits)
+    folded = len(log.commits)
     start, now = time.process_time(), 0.0
     rounds = Rules()
     spent = 0.0
@@ -74,9 +74,9 @@ def filled(nodes: int, replicas: int) -> tuple[ImaginedLog, float]:
         if not decisions:
             raise SystemExit(f"{len(state.waiting)} replicas found no place: fewer replicas, or more nodes")
         for decision in decisions:
-            log.take(decision)
-        state.fold(log.records[folded:])
-        folded = len(log.records)
+            log.take([decision])
+        state.fold(log.commits[folded:])
+        folded = len(log.commits)
         now += 1
     print(f"filled in {time.process_time() - start:.1f} CPU s with the fold of {folded} commits, twice")
     return log, spent / replicas
@@ -131,22 +131,29 @@ def main() -> None:
             f"one decision, every node asked anew ({strategy})",
             cpu(lambda id=id: decide_placement(log.fleet, id, policy, 1.0, 1), given.rounds),
         )
-        board = Board(demand_for(log.fleet, view, policy), policy)
-        board.sync(Outlook(log.fleet))
+        ranking = CandidateRanking(demand_for(log.fleet, view, policy), policy)
+        ranking.sync(PlannedFleet(log.fleet))
         cause = Cause(CorrelationId("bench"))
-        outlook = Outlook(log.fleet)
+        planned = PlannedFleet(log.fleet)
 
-        def warm(board: Board = board, view=view, outlook: Outlook = outlook, cause: Cause = cause) -> None:  # pyright: ignore
-            board.sync(outlook)
-            outcome = choose(log.fleet, view, board, circumstances)  # pyright: ignore
+        def warm(
+            ranking: CandidateRanking = ranking,
+            view: ReplicaView = view,
+            planned: PlannedFleet = planned,
+            cause: Cause = cause,
+        ) -> None:  # pyright: ignore
+            ranking.sync(planned)
+            outcome = choose(log.fleet, view, ranking, circumstances)  # pyright: ignore
             assert isinstance(outcome, Placement)
-            outlook.plan(view, outcome.members, cause)  # pyright: ignore
+            planned.plan(view, outcome.members, cause)  # pyright: ignore
 
-        show(f"one decision on a board kept in step ({strategy})", cpu(warm, min(given.rounds * 10, given.nodes // 2)))
+        show(
+            f"one decision on a ranking kept in step ({strategy})", cpu(warm, min(given.rounds * 10, given.nodes // 2))
+        )
     start = time.process_time()
-    fleet = refold(log)
+    fleet = refold(log.commits)
     took = time.process_time() - start
-    facts = sum(len(r.facts) for r in log.records) + given.replicas  # a `scaled` adds many replicas at once
+    facts = sum(len(r.facts) for r in log.commits) + given.replicas  # a `scaled` adds many replicas at once
     print(f"{'folding the log anew, each of ' + str(facts) + ' facts':58} {took / facts * 1e6:9.1f} µs")
     snapshots(fleet)
     start = time.process_time()

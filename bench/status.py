@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from fastapi import FastAPI
+from weft_api import Tables
 from weft_contracts.commit import Recorded
 from weft_contracts.digest import revision_digest
 from weft_contracts.facts.fact import Fact
@@ -36,6 +37,7 @@ from weft_contracts.facts.values import (
 from weft_contracts.ids import CorrelationId, EventId, Incarnation, ModelId, NodeId, TokenId, replica_id
 from weft_contracts.subjects import Aggregate, machine, model, node, replica, run
 from weft_gateway.inbound.admin.status import Status
+from weft_gateway.outbound.log_space import LogSpace
 from weft_gateway.projections.directory import Directory
 
 GIB = 1 << 30
@@ -116,7 +118,7 @@ class Mesh:
 
 
 def status(mesh: Mesh) -> Status:
-    """The route over this fleet, with a desk at which nothing happens."""
+    """The route over this fleet, with a dispatcher of no requests."""
     caught_up = asyncio.Event()
     caught_up.set()
 
@@ -129,11 +131,13 @@ def status(mesh: Mesh) -> Status:
 
     projection: Any = Position()
     projection.caught_up = caught_up
-    sessions = SimpleNamespace(states=dict[str, str | None])
+    pool = SimpleNamespace(ejections=dict[str, str | None])
     waiting = SimpleNamespace(total=0)
-    desk: Any = SimpleNamespace(sessions=sessions, running={}, queue=waiting, loading=waiting)
+    dispatcher: Any = SimpleNamespace(pool=pool, in_flight={}, queue=waiting, loading=waiting)
     health: Any = SimpleNamespace(problems={}, ready=True)
-    return Status("bench", mesh.directory, projection, desk, health, lambda: True, lambda: {"state": "off"})
+    room = LogSpace(None, lambda: mesh.position)
+    off = Tables(state="off", position=0)
+    return Status("bench", mesh.directory, projection, dispatcher, health, lambda: True, lambda: off, room)
 
 
 async def ask(app: FastAPI, tag: str | None = None, path: str = "/api/status") -> tuple[int, dict[str, str], int]:
