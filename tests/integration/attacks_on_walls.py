@@ -9,6 +9,7 @@ from nats.aio.client import Client
 from weft_contracts.permissions import WORKER_PAYLOAD_BYTES
 from weft_contracts.subjects import node_lease
 from weft_testing.bare_node import LEASE, BareNode, close_all
+from weft_testing.flushed import flushed
 
 from .attack import CUT_OFF, Attack, Foe
 from .flood import flood
@@ -73,7 +74,7 @@ async def _open_batches(foe: Foe) -> None:
     for number in range(60):
         headers = {"Nats-Batch-Id": f"open-{number}", "Nats-Batch-Sequence": "1"}
         await foe.client.publish(foe.own("loading"), b"[]", headers=headers)
-    await foe.client.flush()
+    await flushed(foe.client)
 
 
 async def _foreign_batch(foe: Foe) -> None:
@@ -98,14 +99,14 @@ async def _known_id(foe: Foe) -> None:
 async def _many_ids(foe: Foe) -> None:
     for number in range(300):
         await foe.client.publish(foe.own("loading", "m-none-1"), b"[]", headers={"Nats-Msg-Id": f"{number:032x}"})
-    await foe.client.flush()
+    await flushed(foe.client)
 
 
 async def _oversized(foe: Foe) -> None:
     client = await foe.node.connect(foe.shown, allow_reconnect=False)
     try:
         await client.publish(foe.own("loading"), b"x" * (WORKER_PAYLOAD_BYTES + 1))
-        await client.flush()
+        await flushed(client)
     except Exception:  # the client may see the cut first
         pass
     async with asyncio.timeout(10):
@@ -116,7 +117,7 @@ async def _oversized(foe: Foe) -> None:
 
 async def _second(foe: Foe) -> None:
     client = await foe.node.connect(foe.shown)
-    answer = await client.request(foe.own("loading", "m-none-1"), b"[]", timeout=5)
+    answer = await client.request(foe.own("loading", "m-none-1"), b"[]", timeout=30)
     assert b"seq" in answer.data
     await client.close()
 
@@ -221,13 +222,13 @@ async def _floods_pulls(foe: Foe) -> None:
     subject = f"{API}.CONSUMER.MSG.NEXT.EVENTS.node-{foe.id}"
     for _ in range(2_000):
         await foe.client.publish(subject, b'{"batch":1,"expires":1000000000}', reply=foe.client.new_inbox())
-    await foe.client.flush()
+    await flushed(foe.client)
 
 
 async def _floods_signals(foe: Foe) -> None:
     for number in range(5_000):
         await foe.client.publish(f"weft.sig.node.{foe.id}.x{number}", b"x" * 512)
-    await foe.client.flush()
+    await flushed(foe.client)
 
 
 ATTACKS: tuple[Attack, ...] = (

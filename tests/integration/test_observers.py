@@ -14,6 +14,7 @@ import httpx
 import pytest
 from nats.aio.client import Client
 from weft_testing.bare_node import BareNode
+from weft_testing.flushed import flushed
 from weft_testing.story import MeshUnderTest, until
 
 EXAMPLE = Path(__file__).parents[2] / "docs/observer/node_transitions.py"
@@ -133,7 +134,7 @@ async def does_nothing_else(url: str, file: Path) -> None:
         await client.publish(subject, b"[]", reply="_INBOX_press.x")
     for subject in MUST_NOT_HEAR:
         await client.subscribe(subject)
-    await client.flush()
+    await flushed(client)
     async with asyncio.timeout(10):
         while len(denied := {e for e in errors if "permissions violation" in e.lower()}) < len(MUST_NOT_SEND) + len(
             MUST_NOT_HEAR

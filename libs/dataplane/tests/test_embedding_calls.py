@@ -95,7 +95,7 @@ async def test_a_retiring_replica_finishes_a_call_and_takes_no_new_one(client: S
     assert 1 == host.servicer.running
     host.engine.may_embed.set()
     assert 1 == len((await asked).vectors)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while host.servicer.running:
             await asyncio.sleep(0.01)
 
@@ -109,12 +109,12 @@ async def test_a_call_that_nobody_waits_for_is_withdrawn_at_the_engine(client: S
     with suppress(asyncio.CancelledError):
         await asked
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while host.servicer.running:
             await asyncio.sleep(0.01)
 
 
 async def until_embedding(host: Host) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while not host.engine.embedding:
             await asyncio.sleep(0.01)

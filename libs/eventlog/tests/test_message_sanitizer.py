@@ -47,7 +47,7 @@ async def test_no_message_that_a_worker_may_send_ends_a_reader(tmp_path: Path, m
             if headers
             else b"PUB %s %d\r\n%s\r\n" % (subject, size, body)
         )
-    answer = await worker.request(RUN.decode(), GOOD, timeout=5)
+    answer = await worker.request(RUN.decode(), GOOD, timeout=30)
     assert b"seq" in answer.data
 
     # then it has folded them all; so has one that begins later, and the worker's own

@@ -69,7 +69,7 @@ async def ask(port: int, context: ssl.SSLContext | None, name: str = certificate
     reader, writer = await asyncio.open_connection("127.0.0.1", port, **named)
     writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     try:
-        return (await asyncio.wait_for(reader.read(), 5)).decode()
+        return (await asyncio.wait_for(reader.read(), 30)).decode()
     finally:
         writer.close()
         with contextlib.suppress(OSError):
@@ -147,7 +147,7 @@ async def test_a_renewed_certificate_counts_for_the_next_connection_and_cuts_non
         # then
         assert "200 OK" in await ask(port, client_context(mesh.pem), certificates.server_name("node/n-9"))
         writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert b"HTTP/1.1 200 OK\r\n" == await asyncio.wait_for(reader.readline(), 5)
+        assert b"HTTP/1.1 200 OK\r\n" == await asyncio.wait_for(reader.readline(), 30)
         writer.close()
 
 

@@ -17,6 +17,7 @@ from weft_identity.nkey import KeyPair, Role
 from weft_identity.trust import Account, AccountExports, Credentials, Trust, load_or_make
 from weft_servers import nats_server
 from weft_servers.nats_server import NatsServer
+from weft_testing.flushed import flushed
 
 Connect = Callable[[str, Credentials, str], Awaitable[Any]]
 
@@ -58,7 +59,7 @@ async def refused(client: Any, subject: str, data: bytes = b"{}") -> bool:
 
 
 async def append(client: Any, subject: str, data: bytes = b"{}") -> dict[str, Any]:
-    return json.loads((await client.request(subject, data, timeout=5)).data)
+    return json.loads((await client.request(subject, data, timeout=30)).data)
 
 
 async def ended(client: Any) -> None:
@@ -83,7 +84,7 @@ def server(tmp_path: Path, trust: Trust) -> Iterator[NatsServer]:
 @pytest_asyncio.fixture
 async def mesh(server: NatsServer, trust: Trust, connect: Connect) -> AsyncIterator[Any]:
     service = await connect(server.url, trust.user(Account.MESH, "registry", FULL), "_INBOX_registry")
-    js = service.jetstream(timeout=10)
+    js = service.jetstream(timeout=30)
     await js.add_stream(StreamConfig(name="EVENTS", subjects=["ev.>"]))
     yield js
 
@@ -115,7 +116,7 @@ async def test_the_accounts_hold_where_a_workers_token_has_no_permissions(
     for foreign in ("ev.node.n1.drained", "$JS.API.STREAM.INFO.EVENTS", "$JS.API.DIRECT.GET.EVENTS"):
         assert await refused(n1, foreign, b'{"seq":1}')
     await n1.publish("ev.run.n1.m-1.ready", b"{}", reply="ev.node.n1.drained")  # the answer as an event
-    await n1.flush()
+    await flushed(n1)
     await append(n1, "ev.run.n1.m-1.last")
 
     assert await subjects(mesh) == ["ev.run.n1.m-1.last", "ev.run.n1.m-1.ready"]
@@ -132,15 +133,15 @@ async def test_a_worker_reads_what_its_durable_holds_through_its_account(
     answers = await n1.subscribe(inbox)
 
     await n1.publish("$JS.API.CONSUMER.MSG.NEXT.EVENTS.node-n1", b'{"batch":3}', reply=inbox)
-    seen = [await answers.next_msg(5) for _ in range(3)]
+    seen = [await answers.next_msg(30) for _ in range(3)]
     for each in seen:
         await n1.publish(each.reply, b"+ACK")
 
     assert [each.subject for each in seen] == ["ev.node.n1.e0", "ev.node.n1.e1", "ev.node.n1.e2"]
-    await n1.flush()
+    await flushed(n1)
     # The worker's own account answers too, and first: "JetStream not enabled for account".
     await n1.publish("$JS.API.CONSUMER.INFO.EVENTS.node-n1", b"", reply=inbox)
-    infos = [json.loads((await answers.next_msg(5)).data) for _ in range(2)]
+    infos = [json.loads((await answers.next_msg(30)).data) for _ in range(2)]
     [info] = [each for each in infos if "error" not in each]
     assert info["num_ack_pending"] == 0
 
@@ -149,12 +150,12 @@ async def test_an_observer_listens_and_changes_nothing(server: NatsServer, trust
     # No permissions at all: what the account exports must be enough.
     observer = await connect(server.url, trust.user(Account.OBSERVERS, "o", FULL), "_INBOX_o")
     heard = await observer.subscribe("ev.>")
-    await observer.flush()
+    await flushed(observer)
 
     await mesh.publish("ev.node.n1.joined", b"fact")
-    message = await heard.next_msg(5)
+    message = await heard.next_msg(30)
     await observer.publish("ev.node.n1.forged", b"{}")
-    await observer.flush()
+    await flushed(observer)
     assert await refused(observer, "$JS.API.STREAM.DELETE.EVENTS", b"")
 
     assert (message.subject, message.data) == ("ev.node.n1.joined", b"fact")
@@ -171,9 +172,9 @@ async def test_a_revoked_worker_is_cut_at_once_and_stays_out_over_a_restart(
     admin = await connect(server.url, trust.user(Account.SYS, "registry", FULL), "_INBOX_sys")
 
     lookup = f"$SYS.REQ.ACCOUNT.{trust.public(Account.WORKERS)}.CLAIMS.LOOKUP"
-    current = (await admin.request(lookup, b"", timeout=5)).data.decode()
+    current = (await admin.request(lookup, b"", timeout=30)).data.decode()
     token = trust.with_revocations(Account.WORKERS, {key.public: now - 1}, current=current)
-    answer = json.loads((await admin.request("$SYS.REQ.CLAIMS.UPDATE", token.encode(), timeout=5)).data)
+    answer = json.loads((await admin.request("$SYS.REQ.CLAIMS.UPDATE", token.encode(), timeout=30)).data)
 
     assert answer["data"]["code"] == 200
     await ended(n2)
@@ -220,10 +221,10 @@ async def test_a_user_with_leave_to_answer_may_answer_and_no_more(server: NatsSe
     asker = await connect(server.url, trust.user(Account.MESH, "a", FULL), "_INBOX_a")
     asked = await service.subscribe("ask")
     others = await asker.subscribe("other")
-    await service.flush()
+    await flushed(service)
 
-    pending = asyncio.ensure_future(asker.request("ask", b"?", timeout=10))
-    question = await asked.next_msg(5)
+    pending = asyncio.ensure_future(asker.request("ask", b"?", timeout=30))
+    question = await asked.next_msg(30)
     await service.publish("other", b"forged")
     await service.publish(question.reply, b"!")
 
@@ -238,7 +239,7 @@ async def test_with_a_scope_a_worker_gets_the_scopes_permissions_whatever_its_to
     trust = load_or_make(tmp_path / "scoped", AccountExports(EXPORTS.workers, EXPORTS.observers, scope))
     with nats_server.start(tmp_path / "nats", operator=trust.operator_mode()) as server:
         service = await connect(server.url, trust.user(Account.MESH, "registry", FULL), "_INBOX_registry")
-        await service.jetstream(timeout=10).add_stream(StreamConfig(name="EVENTS", subjects=["ev.>"]))
+        await service.jetstream(timeout=30).add_stream(StreamConfig(name="EVENTS", subjects=["ev.>"]))
         key = KeyPair.new(Role.USER)
         n1 = await connect(server.url, Credentials(trust.worker_token(key.public, "n1", None), key.seed), "_INBOX_n1")
 
@@ -263,5 +264,5 @@ async def test_the_server_knows_the_accounts_as_they_were_issued(server: NatsSer
 
     for account in (Account.MESH, Account.WORKERS, Account.OBSERVERS):
         lookup = f"$SYS.REQ.ACCOUNT.{trust.public(account)}.CLAIMS.LOOKUP"
-        token = (await admin.request(lookup, b"", timeout=5)).data.decode()
+        token = (await admin.request(lookup, b"", timeout=30)).data.decode()
         assert read(token, issuers=[trust.operator.public]).name == account

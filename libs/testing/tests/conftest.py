@@ -48,7 +48,7 @@ async def root(mesh: MeshServer) -> Client:
 @pytest.fixture
 async def js(root: Client) -> JetStreamContext:
     """The mesh with something in it: a fact and a lease of node one, and its credential."""
-    js = root.jetstream(timeout=5)
+    js = root.jetstream(timeout=30)
     await js.publish("weft.ev.run.n-one.m-1.ready", b"[]")
     await js.publish("weft.ev.run.n-two.m-1.loading", b"[]")
     await js.publish("weft.ev.node.n-two.joined", b"[]")

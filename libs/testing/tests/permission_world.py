@@ -6,6 +6,7 @@ from typing import Any
 from nats.aio.client import Client
 from nats.js.client import JetStreamContext
 from weft_contracts.ids import NodeId
+from weft_testing.flushed import flushed
 from weft_testing.mesh_server import MeshServer
 from weft_testing.waiting import until
 
@@ -54,10 +55,10 @@ async def look(js: JetStreamContext) -> World:
 
 async def denied(mesh: MeshServer, client: Client, count: int = 1) -> list[str]:
     """The subjects that the server has denied the client, once there are so many; nats-py lowers their case."""
-    await client.flush()
+    await flushed(client)
 
     async def said() -> list[str]:
         errors = [error for error in mesh.errors if "permissions violation" in error.lower()]
         return errors if len(errors) >= count else []
 
-    return sorted(error.partition('"')[2].rstrip("\"'") for error in await until(said, timeout=5))
+    return sorted(error.partition('"')[2].rstrip("\"'") for error in await until(said, timeout=30))

@@ -18,6 +18,7 @@ from weft_eventlog.credentials import get_credential, put_credential
 from weft_eventlog.snapshots.mark import Head
 from weft_eventlog.snapshots.store import SnapshotStore
 from weft_runtime.leadership import Leadership
+from weft_testing.flushed import flushed
 from weft_testing.mesh_server import MeshServer
 from weft_testing.waiting import until
 
@@ -44,7 +45,7 @@ def nothing_is_denied(mesh: MeshServer) -> Any:
 
 @pytest.mark.parametrize("name", permissions.SERVICES)
 async def test_a_service_appends_each_of_its_facts(mesh: MeshServer, name: catalogue.Writer) -> None:
-    js = (await mesh.service(name)).jetstream(timeout=5)
+    js = (await mesh.service(name)).jetstream(timeout=30)
     for entry in catalogue.written_by(name):
         assert "EVENTS" == (await js.publish(subject_of(entry), b"[]")).stream
 
@@ -93,7 +94,7 @@ async def test_a_service_holds_its_lease_and_lets_go_of_it(mesh: MeshServer, nam
     last = await client.jetstream().get_last_msg(LEASES.name, subjects.service_lease(name))
     assert b'{"holder":""}' == last.data
     await client.publish(subjects.service_lease(f"{name}.{name}-a"), b"")
-    await client.flush()
+    await flushed(client)
 
 
 @pytest.mark.parametrize("name", permissions.SERVICES)
@@ -104,7 +105,7 @@ async def test_a_service_signals_hears_signals_and_leases_and_sets_its_timers(
     client = await mesh.service(name)
     signals = await client.subscribe("weft.sig.>")
     leases = await client.subscribe("weft.lease.node.*")
-    await client.flush()
+    await flushed(client)
     js = client.jetstream()
     # when
     root = await mesh.root()
@@ -116,10 +117,10 @@ async def test_a_service_signals_hears_signals_and_leases_and_sets_its_timers(
     timers = await js.subscribe(f"weft.timer.{name}.rang", stream=TIMERS.name, ordered_consumer=True)
     # then
     assert TIMERS.name == ack.stream
-    heard = {(await signals.next_msg(5)).subject for _ in range(2)}
+    heard = {(await signals.next_msg(30)).subject for _ in range(2)}
     assert {subjects.node_signal(ONE, "load"), f"weft.sig.service.{name}.demand"} == heard
-    assert subjects.node_lease(ONE) == (await leases.next_msg(5)).subject
-    assert f"weft.timer.{name}.rang" == (await timers.next_msg(10)).subject
+    assert subjects.node_lease(ONE) == (await leases.next_msg(30)).subject
+    assert f"weft.timer.{name}.rang" == (await timers.next_msg(30)).subject
 
 
 @pytest.mark.parametrize("name", permissions.SERVICES)
@@ -151,7 +152,7 @@ async def test_the_metadata_cache_stores_files_which_the_gateway_reads(mesh: Mes
 
 
 async def test_the_gateway_keeps_names_of_people_and_settles_usage(mesh: MeshServer) -> None:
-    js = (await mesh.service("gateway")).jetstream(timeout=5)
+    js = (await mesh.service("gateway")).jetstream(timeout=30)
     people = await js.key_value("people")
     await people.put("k-1", b"Ada")
     assert b"Ada" == (await people.get("k-1")).value
@@ -187,7 +188,7 @@ async def test_a_service_writes_its_own_snapshots_and_reads_them(mesh: MeshServe
 async def test_a_worker_appends_each_of_its_facts(mesh: MeshServer) -> None:
     worker = await mesh.worker(ONE)
     for entry in catalogue.written_by("worker"):
-        ack = json.loads((await worker.request(subject_of(entry), b"[]", timeout=5)).data)
+        ack = json.loads((await worker.request(subject_of(entry), b"[]", timeout=30)).data)
         assert "EVENTS" == ack["stream"]
 
 
@@ -221,20 +222,20 @@ async def test_a_worker_holds_its_lease_and_signals_its_load(mesh: MeshServer) -
     root = await mesh.root()
     heard = await root.subscribe("weft.*.node.n-one.>")
     leases = await root.subscribe("weft.lease.node.n-one")
-    await root.flush()
+    await flushed(root)
     worker = await mesh.worker(ONE)
     await worker.publish(subjects.node_lease(ONE), b"{}")
     await worker.publish(subjects.node_signal(ONE, "load"), b"{}")
-    await worker.flush()
-    assert (b"{}", b"{}") == ((await leases.next_msg(5)).data, (await heard.next_msg(5)).data)
+    await flushed(worker)
+    assert (b"{}", b"{}") == ((await leases.next_msg(30)).data, (await heard.next_msg(30)).data)
 
 
 async def test_an_observer_hears_events_and_signals_of_services_as_they_happen(mesh: MeshServer) -> None:
     observer = await mesh.observer("o")
     events, signals = await observer.subscribe("weft.ev.>"), await observer.subscribe("weft.sig.>")
-    await observer.flush()
+    await flushed(observer)
     scheduler = await mesh.service("scheduler")
     await scheduler.publish("weft.ev.node.n-one.assigned", b"[]")
     await scheduler.publish("weft.sig.service.scheduler.demand", b"{}")
-    assert "weft.ev.node.n-one.assigned" == (await events.next_msg(5)).subject
-    assert "weft.sig.service.scheduler.demand" == (await signals.next_msg(5)).subject
+    assert "weft.ev.node.n-one.assigned" == (await events.next_msg(30)).subject
+    assert "weft.sig.service.scheduler.demand" == (await signals.next_msg(30)).subject

@@ -13,6 +13,7 @@ from weft_contracts.commit import Cause, Commit, Guard
 from weft_contracts.facts.request import Fulfilled
 from weft_contracts.ids import CorrelationId, EventId, RequestId
 from weft_eventlog import EventLog, ForeignDuplicate
+from weft_testing.flushed import flushed
 from weft_testing.mesh_server import MeshServer
 from weft_testing.waiting import until
 
@@ -47,16 +48,16 @@ async def test_an_answer_sent_to_a_foreign_subject_goes_nowhere(
 ) -> None:
     # given
     heard = await root.subscribe(AS[foreign])
-    await root.flush()
+    await flushed(root)
     worker = await mesh.worker(TWO)
     before = await look(js)
     # when
     subject, body = SENT[sent]
     await worker.publish(subject, body, reply=AS[foreign])
-    await worker.flush()
+    await flushed(worker)
     # then an append of its own afterwards has an answer, so the earlier ones are through too
-    assert "seq" in json.loads((await worker.request(OWN_RUN, b"[]", timeout=5)).data)
-    await root.flush()
+    assert "seq" in json.loads((await worker.request(OWN_RUN, b"[]", timeout=30)).data)
+    await flushed(root)
     after = await look(js)
     assert before.new(after) <= {OWN_RUN, OWN_LEASE, "weft.sig.node.n-two.load"}
     assert (set(), 0) == (before.lost(after), heard.pending_msgs)
@@ -100,7 +101,7 @@ async def test_batches_that_a_worker_never_commits_do_not_stop_a_service(
     for number in range(60):
         headers = {"Nats-Batch-Id": f"b{number}", "Nats-Batch-Sequence": "1"}
         await worker.publish(OWN_RUN, b"[]", headers=headers)
-    await worker.flush()
+    await flushed(worker)
     # when a service appends a batch, it gets through in the end
     log = EventLog(await mesh.service("registry"), actor="registry")
     requests = [subjects.request(RequestId(f"q-{time.monotonic_ns()}-{n}")) for n in range(2)]
@@ -129,11 +130,11 @@ async def test_an_oversized_message_ends_only_the_connection_of_its_worker(mesh:
     two = await mesh.worker(TWO, allow_reconnect=False)
     with contextlib.suppress(NatsError):
         await two.publish(OWN_RUN, b"x" * (permissions.WORKER_PAYLOAD_BYTES + 1))
-        await two.flush()
+        await flushed(two)
 
     async def cut() -> bool:
         return not two.is_connected
 
     await until(cut)
-    await one.flush()
+    await flushed(one)
     assert one.is_connected

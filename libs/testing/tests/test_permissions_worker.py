@@ -4,6 +4,7 @@ import pytest
 from nats.aio.client import Client
 from nats.js.client import JetStreamContext
 from weft_contracts import subjects
+from weft_testing.flushed import flushed
 from weft_testing.mesh_server import MeshServer
 
 from .permission_world import API, ONE, TWO, denied
@@ -91,8 +92,8 @@ async def test_a_worker_must_not_listen_to(mesh: MeshServer, root: Client, js: J
     await js.publish("weft.ev.run.n-one.m-1.ready", b"[]")
     for each in ("weft.lease.node.n-one", "weft.sig.node.n-one.load", "_INBOX_n-one.x", "_INBOX_registry.x"):
         await root.publish(each, b"")
-    await root.flush()
-    await worker.flush()
+    await flushed(root)
+    await flushed(worker)
     assert 0 == heard.pending_msgs
 
 
@@ -103,5 +104,5 @@ async def test_two_workers_do_not_hear_each_other(mesh: MeshServer, js: JetStrea
     await one.publish(subjects.node_lease(ONE), b"{}")
     await one.publish("_INBOX_n-two.x", b"forged answer")
     assert ["_inbox_n-two.x"] == await denied(mesh, one)
-    await two.flush()
+    await flushed(two)
     assert 0 == heard.pending_msgs

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from weft_contracts import permissions, subjects
 from weft_identity.mesh_exports import worker_grants
+from weft_testing.flushed import flushed
 from weft_testing.mesh_server import MeshServer
 from weft_worker_agent.outbound.mesh import lease as module
 from weft_worker_agent.outbound.mesh.credential import Credential
@@ -27,10 +28,10 @@ async def test_the_lease_is_renewed_while_the_agent_s_loop_is_busy(mesh_server: 
     identity = load_or_make(tmp_path)
     root = await mesh_server.root()
     heard: Any = await root.subscribe(subjects.node_lease(identity.node))  # type: ignore[reportUnknownMemberType]
-    await root.flush()
+    await flushed(root)
     thread = LeaseThread(identity, credential(mesh_server, identity), "worker-x")
     thread.start()
-    assert {"holder": "worker-x"} == json.loads((await heard.next_msg(timeout=10)).data)
+    assert {"holder": "worker-x"} == json.loads((await heard.next_msg(timeout=30)).data)
 
     until = time.monotonic() + 5.0
     while time.monotonic() < until:

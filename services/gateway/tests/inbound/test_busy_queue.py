@@ -27,7 +27,7 @@ async def test_a_turn_that_comes_as_its_owner_leaves_goes_to_the_next_one(woken_
     else:
         leaver.cancel()
         queue.wake(MODEL)
-    await asyncio.wait_for(next_one, 2)
+    await asyncio.wait_for(next_one, 30)
     assert leaver.cancelled()
     assert not last.done()
     last.cancel()
@@ -62,10 +62,10 @@ async def test_who_finds_no_room_after_its_turn_is_not_forgotten_when_another_ha
         await asyncio.sleep(0)
     queue.wake(MODEL)
     queue.wake(MODEL)
-    await asyncio.wait_for(lucky, 2)
+    await asyncio.wait_for(lucky, 30)
     assert 1 == queue.total
     queue.wake(MODEL)
-    await asyncio.wait_for(unlucky, 2)
+    await asyncio.wait_for(unlucky, 30)
 
 
 async def test_a_line_that_filled_up_meanwhile_takes_back_who_looked_in_vain() -> None:
@@ -87,6 +87,6 @@ async def test_a_line_that_filled_up_meanwhile_takes_back_who_looked_in_vain() -
         assert not slow.done()
         await asyncio.sleep(0)
     queue.wake(MODEL)
-    await asyncio.wait_for(slow, 2)
+    await asyncio.wait_for(slow, 30)
     assert not newcomer.done()
     newcomer.cancel()
