@@ -60,7 +60,7 @@ def model_number(number: int) -> ModelId:
 
 def _receipt(position: int, first: int) -> Receipt:
     """With eight candidates, as the scheduler keeps them."""
-    scores = {"binpack": 0.31, "files_there": 1.0, "fewer_devices": 1.0}
+    scores = {"binpack": 0.31, "files": 1.0, "devices": 1.0}
     candidates = tuple(
         Candidate(node=node_number(first + n), devices=(n,), score=2.31 - n / 10, scores=scores) for n in range(8)
     )

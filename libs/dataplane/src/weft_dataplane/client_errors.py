@@ -23,7 +23,7 @@ class SessionLost(SessionError):
 
 
 class SessionBusy(SessionError):
-    """More waits to be sent than the bound allows: the replica does not read."""
+    """The replica takes no more now: too much waits to be sent, or its room for large values is full."""
 
 
 class FrameTooLarge(SessionError):

@@ -62,8 +62,10 @@ class PromptUploads:
             self._outbox.put(pb.ClientFrame(submit=small))
         except FrameTooLarge as error:
             self._deliver(failed_output(request, pb.FAULT_BAD_REQUEST, str(error)))
-        except SessionError as error:
+        except SessionBusy as error:
             self._deliver(failed_output(request, pb.FAULT_BUSY, str(error)))
+        except SessionError as error:
+            self._deliver(failed_output(request, pb.FAULT_ENGINE, str(error)))
         except Exception as error:
             log.exception("upload failed", extra={"request": request, "target": self._target})
             self._deliver(failed_output(request, pb.FAULT_ENGINE, f"the prompt could not be sent: {error}"))

@@ -159,11 +159,21 @@ async def start(runtime: Runtime) -> None:
         show_replicas=settings.show_replicas,
     )
     server = _server(*_traced(ErrorMetrics(app, metrics.refused), hot), settings, tls)
-    metrics.watch("weft_gateway_running_requests", "Inference requests that run now", lambda: len(dispatcher.in_flight))
     metrics.watch(
-        "weft_gateway_waiting_requests", "Requests that wait for a busy model", lambda: dispatcher.queue.total
+        "weft_gateway_running_requests",
+        "Choices that run or wait",
+        lambda: len(dispatcher.in_flight),
     )
-    metrics.watch("weft_gateway_loading_requests", "Requests for a model that loads", lambda: dispatcher.loading.total)
+    metrics.watch(
+        "weft_gateway_waiting_requests",
+        "Choices and embeddings that wait for room",
+        lambda: dispatcher.queue.total,
+    )
+    metrics.watch(
+        "weft_gateway_loading_requests",
+        "Those that wait for a model that loads",
+        lambda: dispatcher.loading.total,
+    )
     metrics.watch("weft_gateway_sessions", "Open sessions with replicas", lambda: pool.open_count)
     metrics.watch("weft_gateway_log_position", "Last folded log sequence", lambda: projection.position)
 

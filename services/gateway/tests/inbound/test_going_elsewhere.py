@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+from structlog.testing import capture_logs
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import Ending, RequestRefused
 from weft_gateway.inbound.inference.limits import Limits
@@ -319,3 +320,22 @@ async def test_a_request_that_meets_many_retiring_replicas_is_still_served(front
     await engine.has(1)
     engine.finish_all()
     assert 200 == (await wire.answer()).status
+
+
+async def test_the_log_says_which_529_a_request_was_answered(fronts: Fronts) -> None:
+    front = await fronts.open(Limits(busy_wait=0.2), concurrency=1)
+    front.dispatcher._request_log = True
+    engine = (await front.a_replica()).engine
+    first, second = [await fronts.connect(front) for _ in range(2)]
+    first.post(WHOLE)
+    await engine.has(1)
+
+    with capture_logs() as lines:
+        second.post(WHOLE)
+        said = await second.answer()
+
+    [line] = [line for line in lines if line["event"] == "request"]
+    assert ("529", said.json()["error"]["message"]) == (line["outcome"], line["error"])
+    assert "none became free within 0.2 s" in line["error"]
+    engine.finish_all()
+    assert 200 == (await first.answer()).status

@@ -1,5 +1,6 @@
 """Settings of the scheduler: how the scorers weigh, and how long a retired replica may take."""
 
+from dataclasses import fields
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -17,7 +18,7 @@ class SchedulerSettings(ServiceSettings):
     placement_apart: Literal["nodes", "no"] = "nodes"
     """Replicas of one model go to different nodes while there are any that fit; or the weights alone decide."""
     placement_idle: Weight = 0.5
-    """Weight of idle nodes, where a model's strategy is spread."""
+    """Weight of nodes with fewer replicas, where a model's strategy is spread."""
     placement_pack: Annotated[float, Field(gt=0, le=1000)] = 1.0
     """Weight of the strategy itself: binpack or spread."""
     placement_files: Weight = 0.5
@@ -32,12 +33,5 @@ class SchedulerSettings(ServiceSettings):
     @property
     def rules(self) -> Rules:
         """The settings as the rules take them."""
-        policy = Policy(
-            apart=self.placement_apart,
-            idle=self.placement_idle,
-            pack=self.placement_pack,
-            files=self.placement_files,
-            devices=self.placement_devices,
-            slots=self.placement_slots,
-        )
+        policy = Policy(**{entry.name: getattr(self, f"placement_{entry.name}") for entry in fields(Policy)})
         return Rules(policy=policy, retire_deadline_s=self.retire_deadline_s)

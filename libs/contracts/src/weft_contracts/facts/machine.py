@@ -29,7 +29,7 @@ class Reported(_Machine, frozen=True):
 
 
 class FileFound(_Machine, frozen=True):
-    """An inspection found a model file that an engine can load."""
+    """An inspection found what an engine can load: a file, or weights of no format where the engine needs none."""
 
     type: Literal["file_found"] = "file_found"
     inspection: InspectionId

@@ -101,7 +101,7 @@ class _FaultEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Fault.ValueType
     FAULT_RETIRING: _Fault.ValueType  # 3
     """this replica takes no new requests; go elsewhere"""
     FAULT_BUSY: _Fault.ValueType  # 4
-    """the engine's queue is full"""
+    """this replica takes no more now: its queue, or its room for large values, is full"""
     FAULT_ENGINE: _Fault.ValueType  # 5
     """the engine failed"""
 
@@ -115,7 +115,7 @@ FAULT_CONTEXT_EXCEEDED: Fault.ValueType  # 2
 FAULT_RETIRING: Fault.ValueType  # 3
 """this replica takes no new requests; go elsewhere"""
 FAULT_BUSY: Fault.ValueType  # 4
-"""the engine's queue is full"""
+"""this replica takes no more now: its queue, or its room for large values, is full"""
 FAULT_ENGINE: Fault.ValueType  # 5
 """the engine failed"""
 Global___Fault: _TypeAlias = Fault  # noqa: Y015

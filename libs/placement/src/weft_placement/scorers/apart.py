@@ -1,4 +1,7 @@
-"""Other nodes before this one: what the loss of one machine takes of a model."""
+"""Other nodes before this one: what the loss of one machine takes of a model.
+
+No weighted scorer: it ranks candidates before all of those (`Candidate.rank`).
+"""
 
 from weft_fleet import NodeAssignments
 

@@ -68,7 +68,7 @@ class RequestDispatcher:
         attribution_key: bytes | None = None,
     ) -> None:
         """`attribution_key`: what digests of persons are made with; None: what a client says of whom a request is
-        for is log_attributes nowhere."""
+        for stands in no log."""
         self.directory = directory
         self.pool = pool
         self.limits = limits

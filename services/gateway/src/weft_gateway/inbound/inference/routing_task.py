@@ -93,6 +93,7 @@ class RoutingTask(Generic[RequestT]):
                 try:
                     submitted = await self._step()
                 except Refused as refused:
+                    self._request.last_error = refused.sentence  # for the log: of several 529, which it was
                     self._request.refuse(refused)
         finally:
             if not submitted:
@@ -184,7 +185,7 @@ class RoutingTask(Generic[RequestT]):
         if any(state.ejected is None and state.endpoint.replica not in self._request.tried for state in states):
             return
         if self._busy_left() <= 0:
-            raise self._busy(f"none had room within {self._dispatcher.limits.busy_wait:g} s")
+            raise self._busy(f"no engine took it within {self._dispatcher.limits.busy_wait:g} s")
         self._request.tried.clear()
         await asyncio.sleep(random.uniform(*_BUSY_PAUSE))
 
