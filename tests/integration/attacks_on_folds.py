@@ -4,6 +4,8 @@ import asyncio
 import json
 from typing import Any
 
+from weft_testing.flushed import flushed
+
 from .attack import CUT_OFF, Attack, Foe
 
 UNCOUNTED = "Ignored: a run counts only under its node's present assignment."
@@ -85,7 +87,7 @@ async def _no_engine(foe: Foe) -> None:
 async def _many_runs(foe: Foe) -> None:
     for number in range(3_000):
         await foe.client.publish(foe.own("loading", f"m-{number}"), b"garbage")
-    await foe.client.flush()
+    await flushed(foe.client)
 
 
 async def _many_files(foe: Foe) -> None:

@@ -109,7 +109,7 @@ async def _oversized(foe: Foe) -> None:
         await flushed(client)
     except Exception:  # the client may see the cut first
         pass
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while client.is_connected:
             await asyncio.sleep(0.02)
     await client.close()

@@ -11,6 +11,7 @@ import httpx
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from weft_testing.bare_node import BareNode, appended, close_all
+from weft_testing.flushed import flushed
 from weft_testing.story import MeshUnderTest, until
 
 T = TypeVar("T")
@@ -138,7 +139,7 @@ class Foe:
     async def goes_nowhere(self, subject: str, body: bytes, reply: str) -> None:
         """Ask something with another's subject for the answer."""
         await self.client.publish(subject, body, reply=reply)
-        await self.client.flush()
+        await flushed(self.client)
 
     async def pours(self, subject: str, body: bytes, times: int) -> None:
         """Publish it so often, or until the server has enough."""
@@ -177,8 +178,8 @@ class Foe:
         return f"weft.ev.run.{self.id}.{replica or self.assignment.replica}.{fact}"
 
     async def says_no(self, before: int) -> None:
-        await self.client.flush()
-        for _ in range(100):
+        await flushed(self.client)
+        for _ in range(1500):
             if any("permissions violation" in error.lower() for error in self.node.errors[before:]):
                 return
             await asyncio.sleep(0.02)

@@ -72,7 +72,7 @@ async def tries_everything(mesh: MeshUnderTest) -> None:
         assert 200 == mesh.http.post(f"{mesh.url}/api/nodes/one/approve").status_code
         assert 409 == mesh.http.post(f"{mesh.url}/api/nodes/one/approve").status_code
         client = await one.connect(await one.credential())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(30):
             while state(mesh, "one") != "healthy":
                 await one.lease(client)
                 await asyncio.sleep(0.5)

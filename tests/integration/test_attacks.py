@@ -93,7 +93,7 @@ def test_after_all_of_them_the_mesh_starts_again_deploys_serves_and_shuts_the_fo
     assert mesh.ask(model="after")
     # and the foe is removed
     mesh.http.delete(f"{mesh.url}/api/nodes/foe", params={"force": "true"}).raise_for_status()
-    until("it is cut off", lambda: not foe.client.is_connected, 15)
+    until("it is cut off", lambda: not foe.client.is_connected)
     # then its credential opens nothing, and no poll brings another
     foe.do(foe.is_shut_out(foe.shown, foe.node))
     foe.do(foe.asks(403, foe.node.poll()))

@@ -26,7 +26,7 @@ def append(mesh: MeshUnderTest, subject: str, body: bytes, **headers: str) -> No
         }
         client = await nats.connect(f"nats://127.0.0.1:{mesh.part('nats')['port']}", **options)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        await client.jetstream().publish(subject, body, headers=named)
+        await client.jetstream(timeout=30).publish(subject, body, headers=named)
         await client.close()
 
     asyncio.run(write())

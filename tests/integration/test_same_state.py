@@ -19,7 +19,7 @@ def test_the_same_nodes_models_and_replicas_come_back(tmp_path: Path) -> None:
         # when all is stopped in order
         mesh.down()
         # then nothing is left running
-        until("all processes are gone", lambda: not mesh.processes(), 20)
+        until("all processes are gone", lambda: not mesh.processes())
         # and the next start brings the same back
         mesh.up()
         until("all replicas are ready", lambda: len(mesh.ready_replicas()) + len(mesh.ready_replicas("sim")) == 2, 60)

@@ -106,7 +106,7 @@ async def connected(mesh: MeshUnderTest, service: Writer) -> Client:
     token, seed = read_credentials(mesh.state / "credentials" / f"{service}.creds")
     url = f"nats://127.0.0.1:{json.loads((mesh.state / 'ports.json').read_text())['nats']}"
     inbox = permissions.service(service).inbox
-    return await asyncio.wait_for(connect(url, jwt=token, seed=seed, inbox=inbox, name="story"), 10)
+    return await asyncio.wait_for(connect(url, jwt=token, seed=seed, inbox=inbox, name="story"), 30)
 
 
 def serves_as_before(mesh: MeshUnderTest, name: str) -> None:
@@ -182,13 +182,13 @@ async def forged(client: Client, store: SnapshotStore, slot: Slot, head: Head) -
     content = zlib.decompress(b"".join(await store.pieces(slot.name, head)))
     assert b'"worker-1"' in content
     piece = zlib.compress(content.replace(b'"worker-1"', b'"worker-9"'), 1)
-    await client.jetstream().publish(store._subject(slot.name, "0"), piece)
+    await client.jetstream(timeout=30).publish(store._subject(slot.name, "0"), piece)
 
 
 async def cut_off(client: Client, store: SnapshotStore, slot: Slot, head: Head) -> None:
     """As a crash in the midst of a piece would leave it."""
     piece = (await store.pieces(slot.name, head))[0]
-    await client.jetstream().publish(store._subject(slot.name, "0"), piece[: len(piece) // 2])
+    await client.jetstream(timeout=30).publish(store._subject(slot.name, "0"), piece[: len(piece) // 2])
 
 
 @pytest.mark.sabotage("trusting-snapshot")

@@ -175,7 +175,7 @@ async def test_a_chat_is_answered_over_a_real_session(folder: Path, echo: Enviro
         ready = await said_in_the_end(lines)
         assert ("ready", "echo", "1.0") == (ready["phase"], ready["engine"], ready["engine_version"])
         client = await SessionClient.open(
-            f"127.0.0.1:{ready['port']}", make_hello("m-1", "i-1", "d-1", "g"), timeout=10
+            f"127.0.0.1:{ready['port']}", make_hello("m-1", "i-1", "d-1", "g"), timeout=30
         )
         outputs: list[pb.Output] = []
         ended = asyncio.Event()

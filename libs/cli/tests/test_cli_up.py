@@ -234,7 +234,8 @@ def test_a_full_disk_keeps_nothing_from_ending(weft: Weft, state: State) -> None
     processes = _processes(record)
     # no process can write a byte to a file, as where the disk is full
     for each in processes:
-        each.rlimit(psutil.RLIMIT_FSIZE, (0, 0))
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended
+            each.rlimit(psutil.RLIMIT_FSIZE, (0, 0))
 
     done = weft("down")
 
@@ -245,8 +246,9 @@ def test_a_full_disk_keeps_nothing_from_ending(weft: Weft, state: State) -> None
 
 def test_what_does_not_end_in_time_is_killed_and_said(weft: Weft, state: State) -> None:
     record = _up(weft, state)
+    # the launcher hangs, so that it asks nobody anything any more, and then all that would otherwise end with it
+    psutil.Process(record.pid).suspend()
     processes = _processes(record)
-    # the launcher hangs, and all that would otherwise end with it
     for each in processes:
         each.suspend()
 

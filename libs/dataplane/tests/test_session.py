@@ -235,7 +235,7 @@ async def test_a_stop_of_this_loop_itself_is_not_the_replicas_silence(host: Host
     assert not client.closed.done()
     # and one that falls silent is given up as ever
     host.servicer._sessions.clear()
-    assert "silent" in await asyncio.wait_for(client.closed, 20)
+    assert "silent" in await asyncio.wait_for(client.closed, 30)
     await client.close()
 
 

@@ -31,7 +31,7 @@ async def test_a_gateway_that_reads_slowly_gets_merged_steps_and_holds_nobody_up
 
         # then the quick one has all, and the slow one gets all, in fewer outputs
         outputs: list[pb.Output] = []
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not outputs or not outputs[-1].finish:
                 frame = await slow.read()
                 assert isinstance(frame, pb.EngineFrame)

@@ -48,19 +48,19 @@ async def keep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
 
     yield keep
     for part, task in kept:
-        await asyncio.wait_for(part.stop(), 20)
-        await asyncio.wait_for(task, 20)
+        await asyncio.wait_for(part.stop(), 30)
+        await asyncio.wait_for(task, 30)
 
 
 async def _until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         while not true():
             await asyncio.sleep(0.01)
 
 
 async def test_a_part_that_is_killed_is_started_again_and_ready_again(keep: Keep) -> None:
     part, said = await keep(STEADY)
-    await asyncio.wait_for(part.ready.wait(), 20)
+    await asyncio.wait_for(part.ready.wait(), 30)
     first = part.pid
     assert first is not None
 
@@ -75,7 +75,7 @@ async def test_a_part_that_is_killed_is_started_again_and_ready_again(keep: Keep
 async def test_a_part_that_always_ends_is_tried_for_ever_and_soon_called_hopeless(keep: Keep) -> None:
     part, _ = await keep(BROKEN)
 
-    await asyncio.wait_for(part.hopeless.wait(), 20)
+    await asyncio.wait_for(part.hopeless.wait(), 30)
     before = part.restarts
     await _until(lambda: part.restarts > before)
 
@@ -85,11 +85,11 @@ async def test_a_part_that_always_ends_is_tried_for_ever_and_soon_called_hopeles
 
 async def test_a_part_that_ignores_its_stop_signal_is_ended_by_force(keep: Keep) -> None:
     part, _ = await keep(DEAF)
-    await asyncio.wait_for(part.ready.wait(), 20)
+    await asyncio.wait_for(part.ready.wait(), 30)
     pid = part.pid
     assert pid is not None
 
-    await asyncio.wait_for(part.stop(), 20)
+    await asyncio.wait_for(part.stop(), 30)
 
     assert part.state == "stopped"
     assert not _alive(pid)
@@ -99,7 +99,7 @@ async def test_a_stop_while_it_waits_to_start_again_ends_the_supervision(keep: K
     part, _ = await keep(BROKEN)
     await _until(lambda: part.state == "restarting")
 
-    await asyncio.wait_for(part.stop(), 20)
+    await asyncio.wait_for(part.stop(), 30)
 
     assert part.state == "stopped"
 
@@ -123,11 +123,11 @@ async def test_a_stop_gives_a_start_up_that_hangs(tmp_path: Path) -> None:
         Part("server", lambda: server_process.start(hangs), never, tmp_path / "log"), lambda _, __: None
     )
     running = asyncio.create_task(part.run())
-    await asyncio.wait_for(began.wait(), 20)
+    await asyncio.wait_for(began.wait(), 30)
 
-    await asyncio.wait_for(part.stop(), 20)
+    await asyncio.wait_for(part.stop(), 30)
 
-    await asyncio.wait_for(running, 20)
+    await asyncio.wait_for(running, 30)
     assert ("stopped", 0) == (part.state, part.restarts)
 
 
@@ -139,7 +139,7 @@ async def test_a_server_whose_supervisor_hangs_is_ended_by_force(
         for each in (server.supervisor_pid, server.pid):
             os.kill(each, signal.SIGSTOP)
 
-        await asyncio.wait_for(server_process.ServerProcess(server).stop(0.2), 20)
+        await asyncio.wait_for(server_process.ServerProcess(server).stop(0.2), 30)
 
         await _until(lambda: not _alive(server.pid) and not _alive(server.supervisor_pid))
 
@@ -178,7 +178,7 @@ async def test_a_server_that_failed_at_a_write_is_started_anew_once_the_disk_has
     await asyncio.sleep(0.05)
     assert not renewed.is_set()
     free[0] = 1 << 40
-    await asyncio.wait_for(renewed.wait(), 20)
+    await asyncio.wait_for(renewed.wait(), 30)
     watch.cancel()
 
 
@@ -196,7 +196,7 @@ asyncio.run(main())
 """
     started = await asyncio.create_subprocess_exec(sys.executable, "-c", launcher, stdout=asyncio.subprocess.PIPE)
     assert started.stdout is not None
-    pid = int(await asyncio.wait_for(started.stdout.readline(), 20))
+    pid = int(await asyncio.wait_for(started.stdout.readline(), 30))
     assert _alive(pid)
 
     started.kill()

@@ -19,7 +19,7 @@ TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-START_S = 30.0
+START_S = 60.0
 
 
 def byte_letters() -> list[str]:
@@ -150,7 +150,7 @@ class HostProcess:
 
     async def open(self, gateway: str = "g") -> SessionClient:
         """A session with this host."""
-        return await SessionClient.open(f"127.0.0.1:{self.port}", make_hello("m-1", "i-1", "d-1", gateway), timeout=10)
+        return await SessionClient.open(f"127.0.0.1:{self.port}", make_hello("m-1", "i-1", "d-1", gateway), timeout=30)
 
     async def exit_code(self) -> int:
         """Wait for the end."""

@@ -40,7 +40,9 @@ class Cluster:
         async def quiet(_: Exception) -> None:
             await asyncio.sleep(0)
 
-        client = await nats.connect(urls, error_cb=quiet, max_reconnect_attempts=-1, reconnect_time_wait=0.1)
+        client = await nats.connect(
+            urls, error_cb=quiet, connect_timeout=5, max_reconnect_attempts=-1, reconnect_time_wait=0.1
+        )
         self.clients.append(client)
         return client
 
@@ -49,7 +51,7 @@ class Cluster:
 
     async def leader(self) -> NatsServer:
         """The server that leads the log."""
-        info = await (await self.client()).jetstream(timeout=10).stream_info(EVENTS.name)
+        info = await (await self.client()).jetstream(timeout=30).stream_info(EVENTS.name)
         assert info.cluster is not None
         return next(server for server in self.servers if server.conf.name == info.cluster.leader)
 

@@ -83,7 +83,7 @@ async def test_a_message_that_gets_lost_on_its_way_is_read_again(mesh_server: Me
     log, folded = EventLog(client, actor="test"), list[Recorded]()
     projection = Projection(log, name="test", fold=folded.extend)
     task = asyncio.create_task(projection.run())
-    await asyncio.wait_for(projection.caught_up.wait(), 15)
+    await asyncio.wait_for(projection.caught_up.wait(), 30)
     seam: Any = client
     whole, lost = seam._process_msg, list[bytes]()
 

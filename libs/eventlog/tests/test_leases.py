@@ -13,7 +13,7 @@ async def renew(root: Client, *subjects: str) -> None:
     """Return once the stream holds them."""
     for subject in subjects:
         await root.publish(subject, b"{}")
-    await root.jetstream().publish(LAST, b"{}")
+    await root.jetstream(timeout=30).publish(LAST, b"{}")
 
 
 LAST = node_lease(NodeId("n-last"))
@@ -50,7 +50,7 @@ async def test_a_stream_that_is_gone_is_said_and_a_new_one_is_read_from_its_end(
     leases = Leases(client, "weft.lease.>")
     await leases.renewed()
     await renew(root, A)
-    await root.jetstream().delete_stream(LEASES.name)
+    await root.jetstream(timeout=30).delete_stream(LEASES.name)
     with pytest.raises(LogUnavailable, match="leases"):
         await leases.renewed()
     await apply_stream(client, LEASES)

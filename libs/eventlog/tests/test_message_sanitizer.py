@@ -54,13 +54,13 @@ async def test_no_message_that_a_worker_may_send_ends_a_reader(tmp_path: Path, m
     async def folded(position: int = len(ODD) + 1) -> bool:
         return live.position == position
 
-    await until(folded, timeout=10)
+    await until(folded, timeout=30)
     later = Projection(reader, name="later", fold=lambda _: None)
     again = asyncio.create_task(later.run())
-    await asyncio.wait_for(later.caught_up.wait(), 10)
+    await asyncio.wait_for(later.caught_up.wait(), 30)
     own = WorkerLog(await mesh_server.worker(NODE), NODE)
     reading = asyncio.create_task(own.run(lambda _: None))
-    await asyncio.wait_for(own.caught_up.wait(), 20)
+    await asyncio.wait_for(own.caught_up.wait(), 30)
     assert (len(ODD) + 1, len(ODD) + 1) == (later.position, own.position)
     assert (None, None) == (live.halted, later.halted)
     assert 200 >= max(len(commit.correlation_id) for commit in heard)

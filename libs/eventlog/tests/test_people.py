@@ -29,7 +29,7 @@ async def test_a_name_is_kept_for_its_id_and_erased_from_the_disk_as_well(mesh_s
 
 async def test_a_bucket_of_an_older_version_frees_the_name(mesh_server: MeshServer) -> None:
     # given the bucket as it was made before
-    js = (await mesh_server.root()).jetstream()
+    js = (await mesh_server.root()).jetstream(timeout=30)
     config = (await js.stream_info("KV_people")).config
     await js.delete_stream("KV_people")
     config.deny_delete = True

@@ -12,6 +12,7 @@ from weft_contracts.ids import CorrelationId, EventId, NodeId
 from weft_eventlog import EventLog, Projection
 from weft_eventlog.projection import RUNS_SUSPECT
 from weft_testing.mesh_server import MeshServer
+from weft_testing.waiting import until
 
 A = subjects.node(NodeId("n-a"))
 CAUSE = Cause(CorrelationId("c"))
@@ -26,8 +27,19 @@ class Watched:
         self.projection = Projection(log, name="test", fold=self.folded.extend, after=after, event_id=known)
         self.task = asyncio.create_task(self.projection.run())
 
+    async def folds(self, sequence: int) -> None:
+        await self.projection.wait_for(sequence, timeout=30)
+
+    async def halted(self) -> str:
+        """Why it may not be decided from, once it is so."""
+
+        async def why() -> str | None:
+            return self.projection.halted
+
+        return await until(why) or ""
+
     async def caught_up(self) -> None:
-        await asyncio.wait_for(self.projection.caught_up.wait(), 15)
+        await asyncio.wait_for(self.projection.caught_up.wait(), 30)
 
 
 @pytest.fixture
@@ -59,7 +71,7 @@ async def test_everything_is_folded_once_and_in_order_and_ones_own_writes_can_be
 ) -> None:
     await watched.caught_up()
     last = await healthy(log, 25)
-    await watched.projection.wait_for(last)
+    await watched.folds(last)
     assert list(range(1, 26)) == [recorded.sequence for recorded in watched.folded]
 
 
@@ -82,7 +94,7 @@ async def test_a_restart_of_the_server_loses_and_repeats_nothing(
     await healthy(log, 3)
     mesh_server.restart()
     last = await healthy(log, 3)
-    await watched.projection.wait_for(last, timeout=30)
+    await watched.folds(last)
     assert list(range(1, 7)) == [recorded.sequence for recorded in watched.folded]
     assert watched.projection.halted is None
 
@@ -91,13 +103,13 @@ async def test_a_type_that_the_reader_does_not_know_halts_deciding_and_says_whic
     log: EventLog, watched: Watched
 ) -> None:
     sequence = await raw(log, A.subject("sang"), b'[{"type":"sang","v":1}]')
-    await watched.projection.wait_for(sequence)
+    await watched.folds(sequence)
     assert "node.sang version 1" in (watched.projection.halted or "")
 
 
 async def test_an_unknown_type_that_its_writer_calls_skippable_is_passed_over(log: EventLog, watched: Watched) -> None:
     sequence = await raw(log, A.subject("sang"), b'[{"type":"sang","v":1}]', Weft_Skippable="sang")
-    await watched.projection.wait_for(sequence)
+    await watched.folds(sequence)
     assert (None, [()]) == (watched.projection.halted, [recorded.facts for recorded in watched.folded])
 
 
@@ -108,14 +120,14 @@ async def test_an_event_that_cannot_be_read_makes_its_aggregate_suspect_until_it
     sequence = await raw(log, A.subject("joined"), b"garbled")
     last = await healthy(log)
     # then the projection goes on, and the aggregate is set aside
-    await watched.projection.wait_for(last)
+    await watched.folds(last)
     assert [A] == list(watched.projection.suspects)
     assert [(), (node.Healthy(),)] == [recorded.facts for recorded in watched.folded]
     assert watched.projection.halted is None
     # when an operator voids it
     (last,) = await log.append(Commit(A, (Voided(sequence=sequence, why="garbled by hand"),), None, CAUSE))
     # then it is decided again
-    await watched.projection.wait_for(last)
+    await watched.folds(last)
     assert {} == watched.projection.suspects
 
 
@@ -123,7 +135,7 @@ async def test_a_worker_can_make_no_more_suspects_than_anybody_remembers(log: Ev
     last = 0
     for number in range(RUNS_SUSPECT + 20):
         last = await raw(log, f"weft.ev.run.n-a.m-{number}.loading", b'[{"type":"sang","v":1}]')
-    await watched.projection.wait_for(last)
+    await watched.folds(last)
     kept = [aggregate.key for aggregate in watched.projection.suspects]
     assert (None, RUNS_SUSPECT, f"n-a.m-{RUNS_SUSPECT + 19}") == (watched.projection.halted, len(kept), kept[-1])
 
@@ -131,16 +143,14 @@ async def test_a_worker_can_make_no_more_suspects_than_anybody_remembers(log: Ev
 async def test_a_log_that_ends_before_the_checkpoint_refuses_to_be_decided_from(log: EventLog) -> None:
     await healthy(log, 2)
     watched = Watched(log, after=9)
-    await asyncio.sleep(0.5)
-    assert "ends at 2" in (watched.projection.halted or "")
+    assert "ends at 2" in await watched.halted()
     watched.task.cancel()
 
 
 async def test_another_event_at_the_checkpoint_refuses_to_be_decided_from(log: EventLog) -> None:
     await healthy(log, 2)
     watched = Watched(log, after=2, event_id="not-this-one")
-    await asyncio.sleep(0.5)
-    assert "another event stands at 2" in (watched.projection.halted or "")
+    assert "another event stands at 2" in await watched.halted()
     watched.task.cancel()
 
 
@@ -151,7 +161,7 @@ async def test_an_error_of_the_fold_ends_the_projection(log: EventLog) -> None:
     projection = Projection(log, name="broken", fold=broken)
     await healthy(log)
     with pytest.raises(RuntimeError, match="cannot fold"):
-        await asyncio.wait_for(projection.run(), 10)
+        await asyncio.wait_for(projection.run(), 30)
 
 
 async def test_reading_between_two_positions_gives_just_those(log: EventLog) -> None:

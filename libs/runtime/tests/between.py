@@ -68,5 +68,5 @@ async def between(to: int) -> AsyncGenerator[Between]:
     finally:
         server.close()
         place.cut()
-        await asyncio.wait_for(place.empty(), 10)
+        await asyncio.wait_for(place.empty(), 30)
         await server.wait_closed()

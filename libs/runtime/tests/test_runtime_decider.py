@@ -209,4 +209,4 @@ async def test_an_error_of_the_rule_ends_it(start: Start) -> None:
 
     deciding = start(broken)
     with pytest.raises(RuntimeError, match="cannot decide"):
-        await asyncio.wait_for(deciding.tasks[1], 10)
+        await asyncio.wait_for(deciding.tasks[1], 30)

@@ -13,9 +13,8 @@ import pytest
 from weft_contracts import permissions
 from weft_identity.mesh_exports import grants
 from weft_identity.trust import Account
-from weft_servers.port import choose
 from weft_testing.mesh_server import MeshServer
-from weft_testing.service_process import ServiceProcess, mesh_settings, running
+from weft_testing.service_process import START_S, ServiceProcess, mesh_settings, running
 from weft_testing.waiting import until
 
 SMALL = str(Path(__file__).parent / "small_service.py")
@@ -110,12 +109,15 @@ async def test_a_stop_that_takes_too_long_is_cut_short(run: Run) -> None:
 
 
 async def test_without_nats_it_says_so_waits_and_can_be_stopped(tmp_path: Path) -> None:
-    (port,) = choose(1)
-    async with running([SMALL, "calm"], tmp_path, {"WEFT_NATS_URL": f"nats://127.0.0.1:{port}"}) as service:
-        await said(service, "trouble with NATS")
-        await asyncio.sleep(1.0)  # several tries
-        assert 0 == await service.terminate()
-        assert 1 == len(events(service, "warning")), service.text()
+    # given a port that nobody listens on, and that nobody else can take meanwhile
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+        async with running([SMALL, "calm"], tmp_path, {"WEFT_NATS_URL": f"nats://127.0.0.1:{port}"}) as service:
+            await said(service, "trouble with NATS")
+            await asyncio.sleep(1.0)  # several tries
+            assert 0 == await service.terminate()
+            assert 1 == len(events(service, "warning")), service.text()
 
 
 async def test_it_connects_when_nats_comes_and_goes_on_when_it_returns(run: Run, mesh_server: MeshServer) -> None:
@@ -126,19 +128,29 @@ async def test_it_connects_when_nats_comes_and_goes_on_when_it_returns(run: Run,
         await service.ready()
         mesh_server.restart()
         await said(service, "NATS is back")
-        assert 200 == (await service.get("/readyz"))[0]
+        await service.ready()
         assert 0 == await service.terminate()
 
 
 async def test_a_token_that_expires_ends_it_so_that_it_can_be_started_anew(
     run: Run, mesh_server: MeshServer, tmp_path: Path
 ) -> None:
-    short = mesh_server.trust.user(
-        Account.MESH, "reconciler", grants(permissions.service("reconciler")), expires_in_s=8
-    )
-    file = tmp_path / "short.creds"
-    file.write_text(short.text())
-    async with run("calm", WEFT_NATS_CREDENTIALS=str(file)) as service:
+    # given a pipe in the place of its credentials: its token is made when it reads, however long its start takes
+    pipe = tmp_path / "short.creds"
+    os.mkfifo(pipe)
+
+    async def handed_over() -> bool:
+        try:
+            end = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nobody reads there yet
+            return False
+        rights = grants(permissions.service("reconciler"))
+        with os.fdopen(end, "w") as writing:
+            writing.write(mesh_server.trust.user(Account.MESH, "reconciler", rights, expires_in_s=5).text())
+        return True
+
+    async with run("calm", WEFT_NATS_CREDENTIALS=str(pipe)) as service:
+        await until(handed_over, START_S)
         assert 1 == await service.ended()
         assert "the connection is closed for good" in service.text()
 

@@ -92,7 +92,7 @@ async def connect() -> AsyncIterator[Connect]:
                 error_cb=quiet,
                 allow_reconnect=False,
                 max_reconnect_attempts=1,
-                connect_timeout=5,
+                connect_timeout=30,
             ),
             BOUND_S,
         )

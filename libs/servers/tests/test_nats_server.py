@@ -28,9 +28,9 @@ Parent = Callable[[str, Path], tuple[subprocess.Popen[str], list[int]]]
 @contextlib.asynccontextmanager
 async def jetstream(server: NatsServer) -> AsyncGenerator[Any, None]:
     client: Any = Client()  # its types are partial
-    await client.connect(server.url, allow_reconnect=False)
+    await client.connect(server.url, allow_reconnect=False, connect_timeout=30)
     try:
-        yield client.jetstream(timeout=10)
+        yield client.jetstream(timeout=30)
     finally:
         await client.close()
 
@@ -155,9 +155,9 @@ async def test_three_servers_keep_what_is_acknowledged_when_the_leader_is_killed
         async with jetstream(servers[0]) as js:
             await js.add_stream(StreamConfig(name="EVENTS", subjects=["ev.>"], num_replicas=3))
             for n in range(20):
-                for _ in range(60):  # the others hear only a moment later that there is a stream
+                for _ in range(300):  # the others hear only a moment later that there is a stream
                     with contextlib.suppress(NatsError):
-                        await js.publish(f"ev.{n}", b"x", headers={"Nats-Msg-Id": str(n)})
+                        await js.publish(f"ev.{n}", b"x", timeout=2, headers={"Nats-Msg-Id": str(n)})
                         break
                     await asyncio.sleep(0.1)
             info = await js.stream_info("EVENTS")

@@ -3,6 +3,7 @@
 import errno
 import json
 import socket
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,18 @@ def test_chosen_ports_are_distinct_free_and_apart_from_outgoing_connections():
     assert all(20_000 <= each < 32_768 for each in ports)
     for each in ports:
         check_free(each)
+
+
+def test_a_port_that_was_given_out_is_not_given_again_before_its_owner_can_listen(monkeypatch: pytest.MonkeyPatch):
+    # given a range of ten ports, of which nobody listens on any
+    first = choose()[0] // 10 * 10
+    monkeypatch.setattr("weft_servers.port._FIRST", first)
+    monkeypatch.setattr("weft_servers.port._LAST", first + 9)
+    monkeypatch.setattr("weft_servers.port._LATELY", deque[int](maxlen=1000))
+    # when they are asked for one by one
+    given = [choose()[0] for _ in range(5)]
+    # then each is another
+    assert 5 == len(set(given))
 
 
 def test_a_taken_port_is_named():

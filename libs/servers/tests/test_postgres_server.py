@@ -34,11 +34,11 @@ def folder() -> Iterator[Path]:
 async def ask(url: str | None, sql: str) -> Any:
     assert url is not None
     connect: Any = asyncpg.connect  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    connection = await connect(url, timeout=20)
+    connection = await connect(url, timeout=30)
     try:
-        return await connection.fetchval(sql, timeout=20)
+        return await connection.fetchval(sql, timeout=30)
     finally:
-        await connection.close(timeout=20)
+        await connection.close(timeout=30)
 
 
 async def test_what_is_committed_is_there_after_a_stop_and_after_kill_9(folder: Path):

@@ -52,7 +52,7 @@ async def js(root: Client) -> JetStreamContext:
     await js.publish("weft.ev.run.n-one.m-1.ready", b"[]")
     await js.publish("weft.ev.run.n-two.m-1.loading", b"[]")
     await js.publish("weft.ev.node.n-two.joined", b"[]")
-    await root.publish(subjects.node_lease(ONE), b"{}")
+    await js.publish(subjects.node_lease(ONE), b"{}")
     await put_credential(root, ONE, b"secret")
     return js
 

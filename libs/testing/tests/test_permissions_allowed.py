@@ -74,7 +74,7 @@ async def test_a_service_folds_the_whole_log_and_parts_of_it(mesh: MeshServer, n
         folded: list[Recorded] = []
         projection = Projection(log, name="test", filters=filters, fold=folded.extend)
         running = asyncio.create_task(projection.run())
-        await projection.wait_for(last, timeout=20)
+        await projection.wait_for(last, timeout=30)
         running.cancel()
         assert last in [commit.sequence for commit in folded]
 
@@ -91,7 +91,7 @@ async def test_a_service_holds_its_lease_and_lets_go_of_it(mesh: MeshServer, nam
     await until(leads)
     await leadership.release()
     running.cancel()
-    last = await client.jetstream().get_last_msg(LEASES.name, subjects.service_lease(name))
+    last = await client.jetstream(timeout=30).get_last_msg(LEASES.name, subjects.service_lease(name))
     assert b'{"holder":""}' == last.data
     await client.publish(subjects.service_lease(f"{name}.{name}-a"), b"")
     await flushed(client)
@@ -106,7 +106,7 @@ async def test_a_service_signals_hears_signals_and_leases_and_sets_its_timers(
     signals = await client.subscribe("weft.sig.>")
     leases = await client.subscribe("weft.lease.node.*")
     await flushed(client)
-    js = client.jetstream()
+    js = client.jetstream(timeout=30)
     # when
     root = await mesh.root()
     await root.publish(subjects.node_signal(ONE, "load"), b"{}")
@@ -137,7 +137,7 @@ async def test_the_registry_makes_durables_and_lays_out_credentials_which_the_ga
     await apply_durable(registry, Durable("node-n-new", ("weft.ev.node.n-new.>",)))
     await put_credential(registry, ONE, b"{}")
     assert (b"{}", b"{}") == (await get_credential(registry, ONE), await get_credential(gateway, ONE))
-    await registry.jetstream().delete_consumer("EVENTS", "node-n-new")
+    await registry.jetstream(timeout=30).delete_consumer("EVENTS", "node-n-new")
 
 
 async def test_the_metadata_cache_stores_files_which_the_gateway_reads(mesh: MeshServer) -> None:
@@ -201,7 +201,7 @@ async def test_a_worker_appends_under_guards_loses_and_folds_its_own_part_twice(
     for attempt in range(2):
         log, folded = WorkerLog(await mesh.worker(ONE), ONE), list[Recorded]()
         folding = asyncio.create_task(log.run(folded.append))
-        await asyncio.wait_for(log.caught_up.wait(), 20)
+        await asyncio.wait_for(log.caught_up.wait(), 30)
         # when
         if attempt == 0:
             sequence = await log.append(loading)

@@ -36,7 +36,7 @@ async def test_an_expired_token_does_not_open(mesh: MeshServer) -> None:
 
 async def test_a_token_that_expires_ends_the_connection(mesh: MeshServer) -> None:
     key = KeyPair.new(Role.USER)
-    token = mesh.trust.worker_token(key.public, ONE, worker_grants(permissions.worker(ONE)), expires_in_s=2)
+    token = mesh.trust.worker_token(key.public, ONE, worker_grants(permissions.worker(ONE)), expires_in_s=5)
     worker = await mesh.connect(token, key, "_INBOX_n-one", {"allow_reconnect": False})
 
     async def cut() -> bool:

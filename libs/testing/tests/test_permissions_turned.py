@@ -89,7 +89,7 @@ HEADERS: dict[str, tuple[str, dict[str, str]]] = {
 async def test_the_server_refuses_a_workers(mesh: MeshServer, what: str) -> None:
     worker = await mesh.worker(TWO)
     subject, headers = HEADERS[what]
-    answer = json.loads((await worker.request(subject, b"[]", timeout=5, headers=headers)).data)
+    answer = json.loads((await worker.request(subject, b"[]", timeout=30, headers=headers)).data)
     assert "error" in answer, answer
 
 
@@ -117,7 +117,7 @@ async def test_an_id_that_a_worker_took_first_is_not_taken_for_the_true_commits(
     """Dedupe ids are one space for the stream. They can't be guessed; one that leaked is named."""
     worker = await mesh.worker(TWO)
     id = f"leaked-{time.monotonic_ns()}"
-    await worker.request(OWN_RUN, b"[]", timeout=5, headers={"Nats-Msg-Id": id})
+    await worker.request(OWN_RUN, b"[]", timeout=30, headers={"Nats-Msg-Id": id})
     log = EventLog(await mesh.service("registry"), actor="registry")
     request = subjects.request(RequestId(f"q-{time.monotonic_ns()}"))
     with pytest.raises(ForeignDuplicate):

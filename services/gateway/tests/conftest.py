@@ -22,6 +22,7 @@ from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpe
 from weft_contracts.ids import CorrelationId, Incarnation, ModelId, NodeId, ReplicaId, TokenId, replica_id
 from weft_contracts.subjects import Aggregate, model, node, replica, run
 from weft_eventlog import EventLog
+from weft_servers.port import choose
 from weft_servers.postgres_server import PostgresServer
 from weft_testing.mesh_server import MeshServer
 
@@ -142,7 +143,7 @@ class World:
 
     async def a_starting_gateway(self, **settings: str) -> asyncio.subprocess.Process:
         """A gateway process that may not come up."""
-        self.port = self.port or _free_port()
+        self.port = self.port or choose()[0]
         env = {
             **{k: v for k, v in os.environ.items() if not k.startswith("WEFT_")},
             "WEFT_NATS_URL": self.mesh.url,
@@ -174,7 +175,7 @@ class World:
         head = await self.log.head()
 
         async def there() -> bool:
-            async with httpx.AsyncClient() as client:
+            async with httpx.AsyncClient(timeout=30) as client:
                 return (await client.get(f"{self.url}/api/status")).json()["log"]["position"] >= head
 
         await self.until(there)
@@ -184,7 +185,7 @@ class World:
             if process.returncode is None:
                 process.send_signal(signal.SIGTERM)
                 try:
-                    await asyncio.wait_for(process.wait(), 15)
+                    await asyncio.wait_for(process.wait(), 30)
                 except TimeoutError:
                     process.kill()
                     await process.wait()
@@ -194,7 +195,7 @@ class World:
     async def _is_ready(self) -> bool:
         process = self.gateways[-1]
         assert process.returncode is None, self.gateway_log()
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=30) as client:
             try:
                 return (await client.get(f"{self.url}/readyz")).status_code == 200
             except httpx.TransportError:
@@ -230,14 +231,6 @@ class World:
                 if said["phase"] == "ready":
                     return Host(process, said["port"], incarnation)
         raise AssertionError("the engine host ended before it was ready")
-
-
-def _free_port() -> int:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest_asyncio.fixture

@@ -89,7 +89,7 @@ KEY = KeyPair.new(Role.USER)
 
 async def test_a_post_sent_twice_with_one_key_makes_one_model(world: World) -> None:
     await world.a_gateway(WEFT_OUTCOME_WAIT_S="3")
-    async with owners(world) as asked, httpx.AsyncClient(base_url=world.url, timeout=20) as client:
+    async with owners(world) as asked, httpx.AsyncClient(base_url=world.url, timeout=30) as client:
 
         async def deploy(name: str, key: str | None) -> httpx.Response:
             headers = {"idempotency-key": key} if key else {}
@@ -144,7 +144,7 @@ async def test_bad_input_is_one_sentence_in_a_problem_body(world: World) -> None
         ("GET", "/api/events?kind=x", None, 400, "`kind` is 'x'; it must be one of node, "),
         ("GET", "/api/nodes", None, 503, "no database is set (WEFT_POSTGRES_URL)"),
     ]
-    async with httpx.AsyncClient(base_url=world.url, timeout=20) as client:
+    async with httpx.AsyncClient(base_url=world.url, timeout=30) as client:
         for method, path, body, status, words in cases:
             content: Any = {"json": body} if body else {}
             if isinstance(body, bytes):
@@ -184,7 +184,7 @@ async def test_a_machine_joins_with_a_token_and_polls_for_its_credential(world: 
         shown = {"weft-nonce": nonce, "weft-signature": base64.b64encode(signature).decode()}
         return {"content": content, "headers": {**shown, "content-type": "application/json"}}
 
-    async with owners(world), httpx.AsyncClient(base_url=world.url, timeout=20) as client:
+    async with owners(world), httpx.AsyncClient(base_url=world.url, timeout=30) as client:
         refused: tuple[tuple[dict[str, Any], str], ...] = (
             ({"json": body}, "not_signed"),
             (registration(body, KeyPair.new(Role.USER)), "bad_signature"),
@@ -242,7 +242,7 @@ async def test_events_come_in_pages_and_as_a_live_stream_from_any_position(world
     await world.a_model()
     await world.a_gateway()
     head = await world.log.head()
-    async with httpx.AsyncClient(base_url=world.url, timeout=20) as client:
+    async with httpx.AsyncClient(base_url=world.url, timeout=30) as client:
         first = (await client.get("/api/events?limit=1")).json()
         assert ([1], 1, head) == ([item["sequence"] for item in first["items"]], first["next"], first["head"])
         rest = (await client.get("/api/events?after=1&limit=1000")).json()

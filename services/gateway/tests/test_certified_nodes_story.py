@@ -49,7 +49,7 @@ async def test_a_machine_asks_certificates_for_a_key_by_the_whole_token_and_that
     await world.tell(token(token_id("secret")), Created(hash=token_hash("secret"), approves=True))
     await world.a_gateway(WEFT_OUTCOME_WAIT_S="0.2")
     key = base64.b64encode(public_der(new_key())).decode()
-    async with httpx.AsyncClient(base_url=world.url, timeout=20) as client:
+    async with httpx.AsyncClient(base_url=world.url, timeout=30) as client:
 
         async def answer(key: str) -> tuple[int, str]:
             content, headers = asked(key)
@@ -87,7 +87,7 @@ async def test_a_stream_from_a_removed_node_is_cut_though_the_node_answers_on(wo
         await world.tell(node(id), Removed(why="stolen"))
         # then the stream ends with a word, and nothing new goes there
         with pytest.raises(openai.APIError):
-            await asyncio.wait_for(rest(pieces), 10)
+            await asyncio.wait_for(rest(pieces), 30)
         assert world.hosts[replica].process.returncode is None
         with pytest.raises(openai.APIStatusError):
             await client.chat.completions.create(model="sim", messages=[{"role": "user", "content": "?"}], timeout=90)

@@ -55,7 +55,7 @@ async def test_inference_goes_on_while_nats_is_away_and_changes_are_503(world: W
     await world.a_ready_replica()
     await world.a_gateway()
     world.mesh.server.stop()
-    async with client_of(world) as client, httpx.AsyncClient(base_url=world.url, timeout=20) as admin:
+    async with client_of(world) as client, httpx.AsyncClient(base_url=world.url, timeout=30) as admin:
         await world.until(lambda: says(admin, "/api/status", lambda said: not said["log"]["connected"]))
         for _ in range(5):
             said = await client.chat.completions.create(model="sim", messages=MESSAGES, max_tokens=3)
@@ -92,7 +92,7 @@ async def test_sigterm_lets_a_running_stream_finish(world: World) -> None:
                 process.send_signal(signal.SIGTERM)
         assert usage is not None
         assert 50 == usage.completion_tokens
-        assert 0 == await asyncio.wait_for(process.wait(), 20)
+        assert 0 == await asyncio.wait_for(process.wait(), 30)
 
 
 async def test_what_cant_be_meant_is_refused_with_a_sentence(world: World) -> None:

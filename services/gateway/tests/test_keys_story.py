@@ -17,7 +17,7 @@ TOLD = {"WEFT_FIRST_KEY": first_key(SECRET), "WEFT_REQUIRE_KEYS": "1"}
 
 @asynccontextmanager
 async def caller(url: str, secret: str = SECRET) -> AsyncGenerator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=url, headers={"authorization": f"Bearer {secret}"}) as client:
+    async with httpx.AsyncClient(base_url=url, headers={"authorization": f"Bearer {secret}"}, timeout=30) as client:
         yield client
 
 
@@ -31,7 +31,7 @@ async def two_gateways(world: World) -> tuple[str, str]:
     for url in urls:
 
         async def ready(url: str = url) -> bool:
-            async with httpx.AsyncClient() as client:
+            async with httpx.AsyncClient(timeout=30) as client:
                 try:
                     return (await client.get(f"{url}/readyz")).status_code == 200
                 except httpx.TransportError:
@@ -51,7 +51,7 @@ async def test_a_first_key_is_recorded_once_and_lets_in_at_every_gateway(world: 
     first = key_id(hash_of(SECRET))
     assert [(first, "created", "gateway")] == await recorded(world)
     for url in (one, other):
-        async with caller(url) as admin, httpx.AsyncClient(base_url=url) as stranger:
+        async with caller(url) as admin, httpx.AsyncClient(base_url=url, timeout=30) as stranger:
             assert (200, 401) == (
                 (await admin.get("/api/status")).status_code,
                 (await stranger.get("/api/status")).status_code,
@@ -67,7 +67,7 @@ async def test_what_one_gateway_makes_and_ends_the_other_hears_of(world: World) 
             async def let_in() -> bool:
                 return (await reader.get("/api/status")).status_code == 200
 
-            await world.until(let_in, 5)
+            await world.until(let_in)
             # given a stream of events that has no end
             async with reader.stream("GET", "/api/events", headers={"accept": "text/event-stream"}) as events:
                 assert 200 == events.status_code
@@ -90,13 +90,13 @@ async def test_a_first_key_that_was_revoked_does_not_come_back(world: World) -> 
     async with caller(world.url) as admin:
         assert 200 == (await admin.delete(f"/api/keys/{key_id(hash_of(SECRET))}")).status_code
         process.send_signal(signal.SIGTERM)
-        await asyncio.wait_for(process.wait(), 20)
+        await asyncio.wait_for(process.wait(), 30)
         await world.a_gateway(**TOLD)
         assert 401 == (await admin.get("/api/status")).status_code
     # and who has lost the last key tells the gateways of another
     another = secret_of(b"2" * ENTROPY_BYTES)
     world.gateways[-1].send_signal(signal.SIGTERM)
-    await asyncio.wait_for(world.gateways[-1].wait(), 20)
+    await asyncio.wait_for(world.gateways[-1].wait(), 30)
     await world.a_gateway(**TOLD | {"WEFT_FIRST_KEY": first_key(another)})
     async with caller(world.url, another) as admin:
         items = (await admin.get("/api/keys")).json()["items"]

@@ -91,7 +91,7 @@ async def test_what_admins_ask_of_nodes_and_tokens_reaches_the_registry_and_its_
     await world.a_node()
     await world.a_gateway()
     at = f"/api/nodes/{NODE}"
-    async with registry(world) as asked, httpx.AsyncClient(base_url=world.url, timeout=20) as client:
+    async with registry(world) as asked, httpx.AsyncClient(base_url=world.url, timeout=30) as client:
 
         async def ask(method: str, path: str, body: Any = None, **headers: str) -> Any:
             content: Any = {} if body is None else {"json": body}
@@ -234,7 +234,7 @@ async def test_what_a_nodes_own_machine_says_when_it_goes_is_signed_and_counts_o
         signature = by.sign(f"weft-{what}:{id}:{nonce:.3f}".encode())
         return {"node": id, "nonce": f"{nonce:.3f}", "signature": base64.b64encode(signature).decode(), **more}
 
-    async with registry(world) as asked, httpx.AsyncClient(base_url=world.url, timeout=20) as client:
+    async with registry(world) as asked, httpx.AsyncClient(base_url=world.url, timeout=30) as client:
         now = time.time()
         body = signed("drain", now, deadline_s=7)
         said = await client.post("/api/node/drain", json=body)
@@ -276,7 +276,7 @@ async def test_a_node_that_does_not_reach_the_log_is_heard_over_http_and_its_rea
         signature = by.sign(f"weft-heartbeat:{id}:{nonce}".encode())
         return {"node": id, "nonce": nonce, "signature": base64.b64encode(signature).decode(), "problem": what}
 
-    async with httpx.AsyncClient(base_url=world.url, timeout=20) as client:
+    async with httpx.AsyncClient(base_url=world.url, timeout=30) as client:
         assert (await client.get(f"/api/nodes/{id}")).json()["heartbeat"] is None
         answer = await client.post("/api/node/heartbeat", json=said("tls://10.0.0.1:4222 is not reached"))
         assert (200, id) == (answer.status_code, answer.json()["node"])

@@ -65,7 +65,7 @@ async def speaks_to(client: openai.AsyncOpenAI, world: World, replica: str) -> N
     ]
     assert completion.choices[0].text == "".join(streamed)
 
-    async with httpx.AsyncClient() as raw:
+    async with httpx.AsyncClient(timeout=30) as raw:
         answer = await raw.post(
             f"{world.url}/v1/chat/completions",
             json={"model": "Org/sim-1", "messages": MESSAGES, "max_tokens": 2},

@@ -33,7 +33,7 @@ async def written(world: World) -> None:
     head = await world.log.head()
 
     async def there() -> bool:
-        async with httpx.AsyncClient(base_url=world.url) as client:
+        async with httpx.AsyncClient(base_url=world.url, timeout=30) as client:
             tables = (await client.get("/api/status")).json()["tables"]
             return tables["state"] == "following" and tables["position"] >= head
 
@@ -85,7 +85,7 @@ async def test_lists_are_pages_and_503_while_postgres_is_away(world_with_tables:
     await world.tell(node(NODE), Labelled(labels={"zone": "a", "rack": "r1"}))
     await world.tell(node(await world.a_node(NodeId("n-bbbbbbbbbbbbbbbb"))), Removed(why="sold"))
     await written(world)
-    async with httpx.AsyncClient(base_url=world.url, timeout=20) as client:
+    async with httpx.AsyncClient(base_url=world.url, timeout=30) as client:
         nodes = (await client.get("/api/nodes")).json()
         assert ["healthy"] == [each["state"] for each in nodes["items"]]
         found = {
@@ -143,14 +143,14 @@ async def test_of_two_gateways_one_writes_and_the_other_takes_over(world_with_ta
     await written(world)
     port, world.port = world.port, 0
     await world.a_gateway()
-    async with httpx.AsyncClient(base_url=world.url) as client:
+    async with httpx.AsyncClient(base_url=world.url, timeout=30) as client:
 
         async def waits() -> bool:
             return (await client.get("/api/status")).json()["tables"]["state"] == "another gateway"
 
         await world.until(waits)
     first.kill()
-    await asyncio.wait_for(first.wait(), 10)
+    await asyncio.wait_for(first.wait(), 30)
     await world.deleted()
     await written(world)
     assert port != world.port

@@ -63,7 +63,7 @@ class FilesServer:
 
     async def _left(self, reader: asyncio.StreamReader, stall: asyncio.Event) -> bool:
         left, done = asyncio.ensure_future(reader.read(1)), asyncio.ensure_future(stall.wait())
-        await asyncio.wait((left, done), timeout=20, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((left, done), timeout=30, return_when=asyncio.FIRST_COMPLETED)
         done.cancel()
         return left.cancel() is False
 

@@ -71,7 +71,7 @@ async def collecting(mesh_server: MeshServer, instances: int = 1) -> AsyncGenera
     finally:
         for task in tasks:
             task.cancel()
-        await asyncio.wait(tasks, timeout=10)
+        await asyncio.wait(tasks, timeout=30)
 
 
 def _fold(state: State, commits: Sequence[Recorded]) -> None:
@@ -175,9 +175,9 @@ async def test_a_fetch_that_is_cancelled_midway_leaves_nothing_behind(
         await log.append(commit)
 
     async with collecting(mesh_server):
-        await asyncio.wait_for(files.asked_once.wait(), 20)
+        await asyncio.wait_for(files.asked_once.wait(), 30)
 
-    await asyncio.wait_for(files.hung_up.wait(), 10)
+    await asyncio.wait_for(files.hung_up.wait(), 30)
     assert not await blobs.has(root, TOKENIZER.blake3)
     assert [] == [fact async for commit in log.read("weft.ev.artifact.>") for fact in commit.facts]
 
@@ -197,7 +197,7 @@ async def test_the_process_collects_and_stops_in_order(
             await log.append(commit)
         facts = await outcomes(log, 1)
         process.terminate()
-        status = await asyncio.wait_for(process.wait(), 20)
+        status = await asyncio.wait_for(process.wait(), 30)
     finally:
         if process.returncode is None:
             process.kill()

@@ -128,10 +128,10 @@ async def test_a_proxy_of_the_environment_is_not_asked(
 async def test_a_fetch_that_is_cancelled_hangs_up(files: FilesServer, fetcher: Fetcher) -> None:
     files.answers[PATH] = Answer(BODY, stall=asyncio.Event())
     fetching = asyncio.create_task(fetcher.whole(fetch_of(file(BODY), files.port)))
-    await asyncio.wait_for(files.asked_once.wait(), 10)
+    await asyncio.wait_for(files.asked_once.wait(), 30)
 
     fetching.cancel()
 
     with pytest.raises(asyncio.CancelledError):
         await fetching
-    await asyncio.wait_for(files.hung_up.wait(), 10)
+    await asyncio.wait_for(files.hung_up.wait(), 30)

@@ -107,7 +107,7 @@ async def test_a_deploy_and_a_delete_go_through_a_real_log(
 
     # and it stops in order when told to
     reconciler.terminate()
-    assert 0 == await asyncio.wait_for(reconciler.wait(), 20)
+    assert 0 == await asyncio.wait_for(reconciler.wait(), 30)
 
 
 async def _inspections(log: EventLog) -> list[InspectionId]:

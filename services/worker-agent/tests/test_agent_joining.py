@@ -73,7 +73,7 @@ def joining(tmp_path: Path, identity: NodeIdentity, token: str | None = "secret"
 
 
 async def credential(subject: Joining) -> Credential:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         return await subject.credential()
 
 

@@ -24,7 +24,10 @@ def credential(mesh: MeshServer, identity: NodeIdentity) -> Credential:
     return Credential(token, mesh.url, time.time() + 3600, time.time())
 
 
-async def test_the_lease_is_renewed_while_the_agent_s_loop_is_busy(mesh_server: MeshServer, tmp_path: Path) -> None:
+async def test_the_lease_is_renewed_while_the_agent_s_loop_is_busy(
+    mesh_server: MeshServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "EVERY_S", 0.5)
     identity = load_or_make(tmp_path)
     root = await mesh_server.root()
     heard: Any = await root.subscribe(subjects.node_lease(identity.node))  # type: ignore[reportUnknownMemberType]
@@ -33,11 +36,11 @@ async def test_the_lease_is_renewed_while_the_agent_s_loop_is_busy(mesh_server: 
     thread.start()
     assert {"holder": "worker-x"} == json.loads((await heard.next_msg(timeout=30)).data)
 
-    until = time.monotonic() + 5.0
+    until = time.monotonic() + 3.0
     while time.monotonic() < until:
         sum(range(10_000))  # this loop is the agent's: nothing else of it runs
 
-    await asyncio.sleep(0.2)
+    await flushed(root)
     assert heard.pending_msgs >= 2
     thread.stop()
     await asyncio.to_thread(thread.join, 10)
@@ -47,17 +50,17 @@ async def test_the_lease_is_renewed_while_the_agent_s_loop_is_busy(mesh_server: 
 async def test_an_agent_that_hangs_for_good_ends_itself(
     mesh_server: MeshServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PULSE_S", 1.0)
+    monkeypatch.setattr(module, "PULSE_S", 2.0)
     monkeypatch.setattr(module, "EVERY_S", 0.5)
     identity = load_or_make(tmp_path)
     hung = threading.Event()
     thread = LeaseThread(identity, credential(mesh_server, identity), "worker-x", hang=hung.set)
     thread.start()
-    for _ in range(15):
+    for _ in range(30):  # for longer than it may hang
         thread.beat()
         await asyncio.sleep(0.1)
     assert not hung.is_set()
 
-    assert await asyncio.to_thread(hung.wait, 20)
+    assert await asyncio.to_thread(hung.wait, 30)
     thread.stop()
     await asyncio.to_thread(thread.join, 10)

@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 async def node(folder: Path) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a real server that serves these logs."""
-    tails = LogTails(folder, quiet_s=0.2, longest_s=20.0)
+    tails = LogTails(folder, quiet_s=0.2, longest_s=60.0)
     server = web.server(web.app(Health(), [tails.route]), "127.0.0.1", 0)
     async with served(server) as client:
         yield client

@@ -55,7 +55,7 @@ async def test_a_silent_driver_is_asked_again_until_it_answers(tmp_path: Path, m
     await changed.wait()
     first = watched.report(None)
     changed.clear()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         await changed.wait()
     last = watched.report(first)
     task.cancel()

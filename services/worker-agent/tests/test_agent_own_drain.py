@@ -55,7 +55,7 @@ class Node:
         self._log.given(subjects.node(self._id), *facts)
 
     async def drains(self, within_s: float = 20) -> None:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(30):
             await self.leaving.drain(within_s)
 
 
@@ -122,27 +122,38 @@ async def test_where_there_is_nothing_to_drain_nobody_is_asked(here: Node, how: 
     assert [] == here.gateway.asked
 
 
-async def come_back(here: Node) -> None:
+@pytest.fixture
+def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LOOK_S", 0.02)
+
+
+async def come_back(here: Node, *, lifts: bool) -> None:
+    """Be back for some looks; where it lifts a drain, from when that is lifted on."""
     back = asyncio.create_task(here.leaving.come_back())
-    await asyncio.sleep(1.5)
+    async with asyncio.timeout(30):
+        while lifts and here.own.part.drain is not None:
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.5)
     back.cancel()
     await asyncio.gather(back, return_exceptions=True)
 
 
+@pytest.mark.usefixtures("quick_looks")
 async def test_a_drain_of_an_earlier_life_is_lifted_once(here: Node) -> None:
     here.say(OWN, Drained())
     here.gateway.answers["resume"] = lambda: here.say(Resumed())
-    await come_back(here)
+    await come_back(here, lifts=True)
     assert (["resume"], None) == (here.gateway.asked, here.own.part.drain)
 
 
+@pytest.mark.usefixtures("quick_looks")
 async def test_an_admins_drain_is_left_alone_and_so_is_the_one_under_way(here: Node) -> None:
     here.say(ADMINS, Drained())
-    await come_back(here)
+    await come_back(here, lifts=False)
     here.say(Resumed())
     here.gateway.answers["drain"] = lambda: here.say(OWN, Drained())
     await here.drains()
-    await come_back(here)
+    await come_back(here, lifts=False)
     assert ["drain 20"] == here.gateway.asked
 
 

@@ -87,7 +87,7 @@ class ScriptedEngine:
 
     async def has(self, count: int) -> None:
         """Wait until so many requests have arrived."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while len(self.tickets) != count:
                 self._moved.clear()
                 await self._moved.wait()
@@ -114,8 +114,8 @@ class Collector:
         return self.outputs[-1]
 
     async def end(self) -> pb.Output:
-        """The last output, within 5 seconds."""
-        async with asyncio.timeout(5):
+        """The last output, within 30 seconds."""
+        async with asyncio.timeout(30):
             await self.ended.wait()
         return self.last
 

@@ -5,6 +5,7 @@ import json
 import os
 import secrets
 import socket
+from collections import deque
 from pathlib import Path
 from typing import cast
 
@@ -13,6 +14,8 @@ LOOPBACK = "127.0.0.1"
 # sit on a pinned port just when its server restarts.
 _FIRST, _LAST = 20_000, 32_767
 _TRIES = 400
+_LATELY: deque[int] = deque(maxlen=1000)
+"""What was given out: who got one may not listen there yet."""
 _LINUX_FIRST = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 
 
@@ -38,7 +41,7 @@ class NoFreePort(OSError):
 
 
 def choose(count: int = 1) -> list[int]:
-    """Return distinct ports that were free a moment ago.
+    """Return distinct ports that were free a moment ago, and that this process has not been given lately.
 
     Another process may still take one before you do: start, and on failure choose again.
 
@@ -49,8 +52,11 @@ def choose(count: int = 1) -> list[int]:
         ports: list[int] = []
         for _ in range(_TRIES):
             if len(ports) == count:
+                _LATELY.extend(ports)
                 return ports
             port = _FIRST + secrets.randbelow(_LAST - _FIRST + 1)
+            if port in _LATELY:
+                continue
             with contextlib.suppress(OSError):
                 held.enter_context(_bound(port))
                 ports.append(port)

@@ -102,7 +102,7 @@ class BareNode:
         engine = Backend(engine="simulated", version="1", vendors=("nvidia", "cpu"))
         said = Reported(hardware=hardware, backends=(engine,), builtins=(), agent_version="bare")
         commit = Commit(machine(self.id), (said,), None, Cause(CorrelationId(f"machine-{self.id}")))
-        answer = await client.request(machine(self.id).subject(said.type), encode(commit), timeout=10)
+        answer = await client.request(machine(self.id).subject(said.type), encode(commit), timeout=30)
         assert b'"seq"' in answer.data, answer.data
 
 
@@ -113,7 +113,7 @@ def simulated(memory: int) -> Device:
 
 async def appended(client: Client, subject: str, body: bytes, headers: Mapping[str, str] | None = None) -> Any:
     """What the log answers to an append."""
-    return json.loads((await client.request(subject, body, timeout=5, headers=dict(headers or {}) or None)).data)
+    return json.loads((await client.request(subject, body, timeout=30, headers=dict(headers or {}) or None)).data)
 
 
 async def close_all(clients: Sequence[Client]) -> None:

@@ -17,7 +17,7 @@ from typing import Self
 import pytest
 
 _TOOLS = ("unshare", "nsenter", "ip")
-_BOUND_S = 15.0
+_BOUND_S = 30.0
 _NETWORK = "10.77.0."
 
 

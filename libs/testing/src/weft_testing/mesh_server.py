@@ -106,6 +106,7 @@ class MeshServer:
             "error_cb": note,
             "max_reconnect_attempts": -1,
             "reconnect_time_wait": 0.1,
+            "connect_timeout": 30,
         }
         client = OneSocket()
         self._clients.append(client)

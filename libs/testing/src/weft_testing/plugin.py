@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from hypothesis import HealthCheck, settings
-from weft_servers import postgres_server
+from weft_servers import port, postgres_server
 
 from weft_testing import browser as browsers
 from weft_testing.hand_log import HandLog
@@ -16,6 +16,15 @@ from weft_testing.mesh_server import MeshServer, running_mesh_server
 # A busy machine makes no test fail: how long an example takes is never asserted.
 settings.register_profile("weft", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("weft")
+
+
+def pytest_configure() -> None:
+    """Tests that run side by side choose ports of their own: a port is free until its server listens."""
+    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if count > 1:
+        place = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
+        first, size = port._FIRST, (port._LAST - port._FIRST + 1) // count
+        port._FIRST, port._LAST = first + place * size, first + (place + 1) * size - 1
 
 
 @pytest.fixture

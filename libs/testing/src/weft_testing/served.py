@@ -25,11 +25,11 @@ class HttpServer(Protocol):
 async def served(server: HttpServer) -> AsyncGenerator[httpx.AsyncClient]:
     """Run a server that was configured for port 0 of loopback; gives a client with its address."""
     serving = asyncio.create_task(server.serve())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not server.started:
             await asyncio.sleep(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=10.0) as client:
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=30.0) as client:
         yield client
     server.should_exit = server.force_exit = True
     await serving

@@ -16,6 +16,9 @@ from weft_servers import port
 from weft_testing.mesh_server import MeshServer
 from weft_testing.waiting import BOUND_S, until
 
+START_S = 60.0
+"""A crowded machine takes long to import a service's modules."""
+
 
 class ServiceProcess:
     """A started process; its standard error, where the log goes, is kept in a file."""
@@ -36,7 +39,7 @@ class ServiceProcess:
             assert self.process.returncode is None, f"it ended with {self.process.returncode}: {self.text()}"
             return (await self.get("/readyz"))[0] == 200
 
-        await until(probe)
+        await until(probe, START_S)
 
     def text(self) -> str:
         """What it has written to standard error so far."""
@@ -87,7 +90,7 @@ def mesh_settings(mesh: MeshServer, service: Writer) -> dict[str, str]:
 
 
 def _get(http_port: int, path: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection(port.LOOPBACK, http_port, timeout=5)
+    connection = http.client.HTTPConnection(port.LOOPBACK, http_port, timeout=30)
     try:
         connection.request("GET", path)
         response = connection.getresponse()

@@ -15,7 +15,7 @@ from weft_testing.lan import Machine
 from weft_testing.story import NotInTime
 
 _STOP_S = 60.0
-_READY_S = 15.0
+_READY_S = 30.0
 
 
 class Door:

@@ -282,14 +282,14 @@ class EndpointConnection:
 
     async def head(self) -> tuple[int, dict[str, str]]:
         """A response's status and headers."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             raw = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         pairs = [line.split(": ", 1) for line in raw[1:] if line]
         return int(raw[0].split()[1]), {name.lower(): value for name, value in pairs}
 
     async def chunk(self) -> bytes:
         """One chunk of a chunked body; empty: the last."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             size = int((await self.reader.readuntil(b"\r\n")).strip(), 16)
             data = await self.reader.readexactly(size)
             await self.reader.readexactly(2)
@@ -306,13 +306,13 @@ class EndpointConnection:
         elif "content-length" in headers:
             body = await self.reader.readexactly(int(headers["content-length"]))
         else:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 body = await self.reader.read()
         return Answer(status, headers, body)
 
     async def ended(self) -> bool:
-        """Whether the other end has closed, within 10 seconds."""
-        async with asyncio.timeout(10):
+        """Whether the other end has closed, within 30 seconds."""
+        async with asyncio.timeout(30):
             try:
                 return await self.reader.read(1) == b""
             except ConnectionError:
@@ -334,12 +334,12 @@ class Fronts:
         self, limits: Limits | None = None, *, concurrency: int = 8, policy: Policy = "local", **more: Any
     ) -> Front:
         """An HTTP server with a node and a model; replicas are the test's."""
-        front = Front(limits or Limits(loading_wait=5, busy_wait=5, resume_wait=5), policy=policy, **more)
+        front = Front(limits or Limits(loading_wait=30, busy_wait=30, resume_wait=30), policy=policy, **more)
         front.a_node()
         front.a_model(concurrency=concurrency)
         tasks = [asyncio.create_task(work) for work in (front.server.serve(), front.dispatcher.watch())]
         self._stack.push_async_callback(self._end, front, tasks)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not front.server.started:
                 await asyncio.sleep(0.01)
         front.port = front.server.servers[0].sockets[0].getsockname()[1]
@@ -355,7 +355,7 @@ class Fronts:
         await front.dispatcher.finish_all(0)
         await front.pool.close()
         front.server.force_exit = front.server.should_exit = True
-        await asyncio.wait(tasks[:1], timeout=10)
+        await asyncio.wait(tasks[:1], timeout=30)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -94,7 +94,7 @@ async def test_garbage_behind_a_request_is_never_taken_for_its_answer(fronts: Fr
         # when something comes behind it that is no HTTP
         wire.send(b"hello\r\n\r\n")
         # then the connection ends, and no other answer stands in its place or in its middle
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             assert b"HTTP/1.1 400" not in await wire.reader.read()
         await engine.has(0)
 
@@ -105,7 +105,6 @@ def code_of(said: Any) -> str:
 
 
 async def test_what_is_begun_and_never_sent_is_not_waited_for(fronts: Fronts, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hot_path_protocol, "HEAD_WAIT_S", 0.1)
     for bounded in (exchange, auth_middleware):
         monkeypatch.setattr(bounded, "BODY_WAIT_S", 0.1)
     monkeypatch.setattr(exchange, "LINGER_S", 0.1)
@@ -118,6 +117,8 @@ async def test_what_is_begun_and_never_sent_is_not_waited_for(fronts: Fronts, mo
         (half % b"/v1/completions", "body_late"),
         (half % b"/v1/nothing", "body_late"),
     ):
+        # a machine that is slow with a head must not have it called late
+        monkeypatch.setattr(hot_path_protocol, "HEAD_WAIT_S", 0.1 if code == "head_late" else 30.0)
         wire = await fronts.connect(front)
         wire.send(sent)
         said = await wire.answer()
@@ -134,14 +135,14 @@ async def test_what_is_begun_and_never_sent_is_not_waited_for(fronts: Fronts, mo
 async def test_an_answer_that_takes_long_is_not_taken_for_a_late_request(
     fronts: Fronts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hot_path_protocol, "HEAD_WAIT_S", 0.05)
+    monkeypatch.setattr(hot_path_protocol, "HEAD_WAIT_S", 0.2)
     front = await fronts.open()
     engine = (await front.a_replica()).engine
     wire = await fronts.connect(front)
     whole = wire.request(WHOLE)
     wire.send(whole + whole[:30])
     await engine.has(1)
-    await asyncio.sleep(0.2)
+    await asyncio.sleep(0.5)
     engine.finish_all()
     assert 200 == (await wire.answer()).status
     assert 408 == (await wire.answer()).status

@@ -22,7 +22,7 @@ def an_embedder(front: Front) -> None:
 
 async def embeds(replica: Replica) -> None:
     """Wait until a replica is at work."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not replica.engine.embedding:
             await asyncio.sleep(0.01)
 
@@ -36,7 +36,7 @@ async def test_a_failed_replicas_request_is_answered_by_another(fronts: Fronts) 
         each.engine.may_embed.clear()
     wire = await fronts.connect(front)
     wire.post(BODY, path="/v1/embeddings", headers={"x-weft-explain": "1"})
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not any(each.engine.embedding for each in replicas):
             await asyncio.sleep(0.01)
     broken, other = sorted(replicas, key=lambda each: not each.engine.embedding)
@@ -78,7 +78,7 @@ async def test_a_client_that_leaves_is_told_to_the_engine(fronts: Fronts) -> Non
 
     await wire.close()
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while state.in_flight:
             await asyncio.sleep(0.01)
 

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -32,10 +33,10 @@ def left(*kinds: type) -> list[str]:
 
 async def gone(look: Callable[[], list[str]]) -> list[str]:
     """What is left when the loop has had its turns; bounded."""
-    for _ in range(200):
-        if not look():
-            break
-        await asyncio.sleep(0.01)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(30):
+            while look():
+                await asyncio.sleep(0.01)
     return look()
 
 

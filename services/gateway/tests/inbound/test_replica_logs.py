@@ -122,7 +122,7 @@ async def test_what_is_followed_comes_as_it_is_said_and_is_let_go_with_the_clien
         lines = (line async for line in answer.aiter_lines() if line)
         assert ["data: one", ": quiet"] == [await anext(lines), await anext(lines)]
         assert 1 == len(front[1]._followed)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await far.left.wait()
         while front[1]._followed:
             await asyncio.sleep(0.01)

@@ -82,7 +82,7 @@ async def test_one_refused_choice_refuses_all_and_a_client_that_leaves_ends_all(
 
 
 async def test_choices_that_find_no_room_wait_for_one_another_beyond_the_wait_for_strangers(fronts: Fronts) -> None:
-    front = await fronts.open(Limits(loading_wait=5, busy_wait=0.5, resume_wait=5), concurrency=1)
+    front = await fronts.open(Limits(loading_wait=30, busy_wait=0.5, resume_wait=30), concurrency=1)
     replica = await front.a_replica()
     wire = await fronts.connect(front)
     wire.post(CHAT | {"n": 3})
