@@ -80,3 +80,25 @@ def test_a_workers_own_labels_claim_no_automatic_one_whether_the_machine_has_it_
     lies = {"node.name": "b", "gpu.vendor": "nvidia", "gpu.vram": "80GB+", "engine.vllm": "true", "zone": "1"}
     log.add(node(ID), Joined(name="a", public_key="UA", token=TokenId("t"), addresses=HERE, labels=lies))
     assert {"node.name": "a", "zone": "1"} == log.fleet.nodes[ID].labels
+
+
+@pytest.mark.parametrize(
+    ("memory", "label"),
+    [(8 * 10**9 - 1, None), (8 * 10**9, "8GB"), (16 * 10**9 - 1, "8GB"), (80 * 10**9, "80GB+")],
+)
+def test_a_size_is_reached_with_its_last_byte(memory: int, label: str | None) -> None:
+    assert label == vram(memory)
+
+
+def test_of_two_accelerators_of_one_size_the_first_counts_and_no_processor_does() -> None:
+    given = hardware(device(2, "amd", 24564), device(1, "nvidia", 24564))
+
+    assert "nvidia" == auto_labels("a", given, ())["gpu.vendor"]
+
+
+def test_an_accelerator_below_the_smallest_size_has_a_vendor_and_no_size() -> None:
+    assert {"node.name": "a", "gpu.vendor": "intel"} == auto_labels("a", hardware(device(1, "intel", 4096)), ())
+
+
+def test_a_name_that_is_longer_than_a_label_may_be_is_cut() -> None:
+    assert "n" * 63 == auto_labels("n" * 80, None, ())["node.name"]

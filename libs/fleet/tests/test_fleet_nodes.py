@@ -1,12 +1,16 @@
 """What the fleet says of a node."""
 
+from collections.abc import Mapping
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from weft_contracts.facts.fact import Voided
-from weft_contracts.facts.machine import FileFound, FileMissing, PressureChanged
+from weft_contracts.facts.fact import Fact, Voided
+from weft_contracts.facts.machine import FileFound, FileMissing, PressureChanged, Reported
 from weft_contracts.facts.model import Deleted, SpecAccepted
 from weft_contracts.facts.node import (
     Approved,
+    Capped,
     Cordoned,
     CutOff,
     Drained,
@@ -16,15 +20,26 @@ from weft_contracts.facts.node import (
     Labelled,
     Rejected,
     Rejoined,
+    Removed,
     Resumed,
     Uncordoned,
     Unhealthy,
     WentOffline,
 )
-from weft_contracts.facts.values import Addresses, ModelSpec, SimulatedSource, Weights
-from weft_contracts.ids import InspectionId, ModelId, NodeId, TokenId
+from weft_contracts.facts.values import (
+    Addresses,
+    Caps,
+    Device,
+    Hardware,
+    ModelSpec,
+    SimulatedSource,
+    VramBudget,
+    Weights,
+)
+from weft_contracts.ids import InspectionId, ModelId, NodeId, ReplicaId, TokenId
 from weft_contracts.subjects import machine, model, node
 from weft_fleet.auto_labels import auto_labels
+from weft_fleet.node_view import FILES_KEPT
 from weft_testing.fleet_log import FleetLog
 
 A = NodeId("n-a")
@@ -187,3 +202,142 @@ def test_the_fleet_passes_over_what_is_void():
     recorded = log.add(node(id), Voided(sequence=1, why="wrong"))
     assert recorded.sequence == log.fleet.nodes[id].sequence
     assert before.state == log.fleet.nodes[id].state
+
+
+@pytest.mark.parametrize(
+    ("facts", "state"),
+    [
+        ((), "healthy"),
+        ((Unhealthy(silent_for=5), Cordoned()), "unhealthy"),
+        ((WentOffline(silent_for=9), Cordoned()), "offline"),
+        ((Draining(why="admin", deadline_s=1), Cordoned()), "draining"),
+        ((Draining(why="admin", deadline_s=1), Unhealthy(silent_for=5)), "draining"),
+        ((Draining(why="admin", deadline_s=1), WentOffline(silent_for=9)), "offline"),
+        ((Draining(why="admin", deadline_s=1), Drained(), Cordoned()), "drained"),
+        ((Draining(why="admin", deadline_s=1), Drained(), WentOffline(silent_for=9)), "drained"),
+        ((Draining(why="admin", deadline_s=1), Drained(), Draining(why="admin", deadline_s=1)), "draining"),
+        ((Draining(why="admin", deadline_s=1), Drained(), Resumed()), "healthy"),
+        ((Draining(why="admin", deadline_s=1), Drained(), CutOff(why="too much")), "cut_off"),
+        ((CutOff(why="too much"), Rejected(why="not ours")), "rejected"),
+        ((CutOff(why="too much"), Rejected(why="not ours"), Removed(why="sold")), "removed"),
+    ],
+)
+def test_the_one_word_for_a_node_is_what_weighs_most(facts: tuple[Fact, ...], state: str):
+    log = FleetLog()
+    id = log.node("a", 1)
+    for fact in facts:
+        log.add(node(id), fact)
+    assert state == log.fleet.nodes[id].state
+    assert (state == "healthy") == log.fleet.nodes[id].takes_replicas
+
+
+def test_a_node_whose_worker_joined_is_as_it_said_of_itself():
+    log = FleetLog()
+    log.now = 50.0
+    caps = Caps(replicas_per_model=3)
+    said = joined().model_copy(update={"caps": caps, "signed_at": 42.0, "node_kind": "agent"})
+    log.add(node(A), said)
+    view = log.fleet.nodes[A]
+    assert (caps, caps, 42.0, "agent", False) == (view.own_caps, view.caps, view.signed_at, view.kind, view.approved)
+
+
+def test_a_node_that_comes_again_is_where_it_says_and_signed_last_when_it_did():
+    log = FleetLog()
+    log.add(node(A), joined().model_copy(update={"signed_at": 42.0}))
+    there = Addresses(host="127.0.0.2", http_port=2)
+    log.add(node(A), Rejoined(addresses=there, signed_at=43.0))
+    assert (there, 43.0) == (log.fleet.nodes[A].addresses, log.fleet.nodes[A].signed_at)
+    # a registration of which nobody noted the time leaves the last one
+    log.add(node(A), Rejoined(addresses=HERE))
+    assert (HERE, 43.0) == (log.fleet.nodes[A].addresses, log.fleet.nodes[A].signed_at)
+
+
+def test_to_be_approved_again_changes_nothing_for_one_that_was_heard():
+    log = FleetLog()
+    id = log.node("a", 1)
+    log.add(node(id), Approved(by="admin"))
+    assert "healthy" == log.fleet.nodes[id].presence
+
+
+def test_what_an_admin_allows_counts_where_it_is_said_and_else_what_the_worker_does():
+    log = FleetLog()
+    id = log.node("a", 1)
+    own = Caps(replicas_per_model=4, vram_budget=VramBudget(share=0.5))
+    log.add(node(id), Capped(caps=Caps(replicas_per_model=2)))
+    log.add(node(id), Rejoined(addresses=HERE, caps=own))
+    assert Caps(replicas_per_model=2, vram_budget=VramBudget(share=0.5)) == log.fleet.nodes[id].caps
+    assert (own, Caps(replicas_per_model=2)) == (log.fleet.nodes[id].own_caps, log.fleet.nodes[id].set_caps)
+
+
+def test_a_drain_is_known_with_its_end_and_what_it_left_until_the_node_is_resumed():
+    log = FleetLog()
+    id = log.node("a", 1)
+    drain = Draining(why="admin", deadline_s=30)
+    log.now = 1000.0
+    log.add(node(id), drain)
+    assert (drain, 1030.0, {}) == _drain(log, id)
+    log.add(node(id), Drained(unfinished={ReplicaId("m-toy-1"): 2}))
+    assert (drain, 1030.0, {"m-toy-1": 2}) == _drain(log, id)
+    # another one begins anew
+    log.add(node(id), drain)
+    assert (drain, 1030.0, {}) == _drain(log, id)
+    log.add(node(id), Resumed())
+    assert (None, 0.0, {}) == _drain(log, id)
+
+
+def _drain(log: FleetLog, id: NodeId) -> tuple[Draining | None, float, Mapping[ReplicaId, int]]:
+    view = log.fleet.nodes[id]
+    return view.drain, view.drain_ends_at, view.unfinished
+
+
+@pytest.mark.parametrize(
+    ("fact", "gone"), [(Unhealthy(silent_for=5), False), (WentOffline(silent_for=9), True), (Removed(why="sold"), True)]
+)
+def test_what_ran_on_a_node_is_lost_once_it_is_offline_or_removed(fact: Fact, gone: bool):
+    log = FleetLog()
+    id = log.node("a", 1)
+    log.add(node(id), fact)
+    assert gone is log.fleet.nodes[id].gone
+    assert not log.fleet.nodes[id].takes_replicas
+
+
+def test_what_others_use_is_only_known_of_devices_that_the_node_has():
+    log = FleetLog()
+    id = log.node("a", 100, 100)
+    log.add(machine(id), PressureChanged(device=0, bytes=5), PressureChanged(device=1, bytes=7))
+    log.add(machine(id), PressureChanged(device=2, bytes=9))
+    assert {0: 5, 1: 7} == log.fleet.nodes[id].pressure
+    # when one is taken out
+    hardware = Hardware(cpus=1, memory=1, devices=(Device(index=1, vendor="nvidia", name="-", memory=100),))
+    log.add(machine(id), Reported(hardware=hardware, backends=(), builtins=("tiny",), agent_version="2"))
+    view = log.fleet.nodes[id]
+    assert ({1: 7}, hardware, (), ("tiny",), "2") == (
+        view.pressure,
+        view.hardware,
+        view.backends,
+        view.builtins,
+        view.agent_version,
+    )
+
+
+def test_of_a_node_that_has_not_reported_nothing_is_known_that_others_use():
+    log = FleetLog()
+    log.add(node(A), joined())
+    log.add(machine(A), PressureChanged(device=0, bytes=5))
+    assert {} == log.fleet.nodes[A].pressure
+
+
+def test_a_nodes_oldest_answer_about_a_file_is_forgotten_where_there_are_too_many():
+    log = FleetLog()
+    id = log.node("a", 1)
+    missing = [
+        FileMissing(inspection=InspectionId("i"), source=f"path:/{number}", reason="no such file")
+        for number in range(FILES_KEPT + 1)
+    ]
+    log.add(machine(id), *missing[:-1])
+    assert FILES_KEPT == len(log.fleet.nodes[id].files)
+    # an answer that is given again is none more
+    log.add(machine(id), missing[5])
+    assert FILES_KEPT == len(log.fleet.nodes[id].files)
+    log.add(machine(id), missing[-1])
+    assert [each.source for each in missing[1:]] == list(log.fleet.nodes[id].files)

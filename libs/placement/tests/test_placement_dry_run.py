@@ -1,12 +1,12 @@
 """A dry run of a deploy: the same answers that the scheduler would give, and nothing changes."""
 
 from weft_contracts.facts.machine import FileFound, FileMissing
-from weft_contracts.facts.node import Assigned, Draining
-from weft_contracts.facts.replica import Placed
+from weft_contracts.facts.node import Assigned, Draining, WentOffline
+from weft_contracts.facts.replica import Evicted, Placed
 from weft_contracts.facts.values import ModelSpec, PathSource, SimulatedSource, Weights
-from weft_contracts.ids import InspectionId, ReplicaId
+from weft_contracts.ids import InspectionId, NodeId, ReplicaId
 from weft_contracts.subjects import machine, node, replica
-from weft_placement import Placement, Policy, decide_placement, dry_run
+from weft_placement import DryRun, Placement, Policy, decide_placement, dry_run
 from weft_testing.fleet_log import FleetLog
 
 GIB = 1 << 30
@@ -140,3 +140,94 @@ def _digest(spec: ModelSpec) -> str:
     from weft_contracts.digest import revision_digest
 
     return revision_digest(spec)
+
+
+def test_what_is_retired_or_evicted_neither_stays_nor_is_replaced() -> None:
+    log = FleetLog()
+    log.node("a", 5 * GIB)
+    spec = simulated(GIB, 3)
+    log.model("toy", spec, replicas=3, digest=_digest(spec))
+    really_place(log)
+    log.retire(ReplicaId("m-toy-1"))
+    log.add(replica(ReplicaId("m-toy-2")), Evicted(why="room for another"))
+
+    run = dry_run(log.fleet, "toy", spec)
+
+    assert (3, 1, 2) == (run.wanted, run.staying, run.placed)
+
+
+def test_the_replicas_of_a_dry_run_are_numbered_on_from_those_that_there_were() -> None:
+    log = FleetLog()
+    log.node("a", 8 * GIB)
+    assert ["m-new-1", "m-new-2"] == [
+        str(each.replica) for each in dry_run(log.fleet, "toy", simulated(GIB, 2)).explanations
+    ]
+    log.model("toy", simulated(GIB, 2), replicas=2)
+    really_place(log)
+    assert ["m-toy-3"] == [str(each.replica) for each in dry_run(log.fleet, "toy", simulated(2 * GIB)).explanations]
+
+
+def test_a_model_that_may_have_no_replica_is_tried_with_one_unless_one_is_there() -> None:
+    log = FleetLog()
+    log.node("a", 8 * GIB)
+    spec = simulated(GIB).model_copy(update={"min_replicas": 0})
+    assert (1, 0, 1) == _counts(dry_run(log.fleet, "toy", spec))
+    log.model("toy", spec, replicas=1, digest=_digest(spec))
+    really_place(log)
+    assert (1, 1, 0) == _counts(dry_run(log.fleet, "toy", spec))
+
+
+def test_a_replica_with_another_selector_does_not_stay() -> None:
+    log = FleetLog()
+    log.node("a", 8 * GIB, labels={"zone": "1"})
+    spec = simulated(GIB)
+    log.model("toy", spec, replicas=1, digest=_digest(spec))
+    really_place(log)
+    assert (1, 0, 1) == _counts(dry_run(log.fleet, "toy", spec.model_copy(update={"selector": {"zone": "1"}})))
+
+
+def test_a_spec_is_a_revision_more_only_where_it_differs_from_the_newest() -> None:
+    log = FleetLog()
+    log.node("a", 8 * GIB)
+    log.model("toy", simulated(GIB))
+    assert (1, 2) == tuple(dry_run(log.fleet, "toy", simulated(size)).revision for size in (GIB, 2 * GIB))
+
+
+def test_the_weights_are_those_that_most_nodes_found_and_no_node_counts_that_is_gone() -> None:
+    other = WEIGHTS.model_copy(update={"fingerprint": "bb"})
+    log = FleetLog()
+    found = {name: WEIGHTS if name == "a" else other for name in "abcde"}
+    for name, weights in found.items():
+        log.add(machine(log.node(name, 4 * GIB)), FOUND.model_copy(update={"weights": weights}))
+    assert other == dry_run(log.fleet, "toy", AT_PATH).spec.weights
+    for name in "bcde":
+        log.add(node(NodeId(f"n-{name}")), WentOffline(silent_for=9))
+    assert WEIGHTS == dry_run(log.fleet, "toy", AT_PATH).spec.weights
+
+
+def test_a_dry_run_goes_by_the_policy_of_the_last_decision_unless_one_is_given() -> None:
+    log = FleetLog()
+    log.node("a", 8 * GIB)
+    log.model("toy", simulated(GIB), replicas=2)
+    assert Policy().text == dry_run(log.fleet, "new", simulated(GIB)).explanations[0].policy
+    for number, policy in ((2, Policy(pack=3.0)), (1, Policy(pack=5.0))):
+        id = ReplicaId(f"m-toy-{number}")
+        outcome = decide_placement(log.fleet, id, policy, now=1.0, seed=0)
+        assert isinstance(outcome, Placement)
+        body = {"model": "m-toy", "revision": 1, "epoch": 1, "members": outcome.members, "receipt": outcome.receipt}
+        log.add(replica(id), Placed.model_validate(body))
+
+    assert Policy(pack=5.0).text == dry_run(log.fleet, "new", simulated(GIB)).explanations[0].policy
+    given = dry_run(log.fleet, "new", simulated(GIB), Policy(pack=7.0))
+    assert Policy(pack=7.0).text == given.explanations[0].policy
+
+
+def test_a_dry_run_that_has_every_place_but_one_does_not_fit() -> None:
+    log = FleetLog()
+    log.node("a", 4 * GIB)
+    fits = [dry_run(log.fleet, "toy", simulated(2 * GIB, count)).fits for count in (1, 2, 3)]
+    assert [True, True, False] == fits
+
+
+def _counts(run: DryRun) -> tuple[int, int, int]:
+    return run.wanted, run.staying, run.placed

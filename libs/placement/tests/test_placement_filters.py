@@ -158,3 +158,25 @@ def test_a_node_holds_only_so_many_replicas():
     )
     log.add(node(id), fact)
     assert {"holds 1 replicas already": 1} == refusals(log, SIMULATED, slots=1)
+
+
+def test_a_node_takes_the_last_replica_that_its_slots_allow():
+    log = FleetLog()
+    id = log.node("a", GIB)
+    log.add(node(id), held(ReplicaId("m-other-1"), ModelId("m-other")))
+    log.model("toy", SIMULATED, replicas=1)
+    outcome = decide_placement(log.fleet, ReplicaId("m-toy-1"), Policy(slots=2), now=1.0, seed=0)
+    assert isinstance(outcome, Placement)
+
+
+def held(id: ReplicaId, model: ModelId) -> Assigned:
+    return Assigned(
+        replica=id,
+        model=model,
+        model_name="other",
+        revision=1,
+        digest="d",
+        epoch=1,
+        members=(Member(node=NodeId("n-a"), rank=0, devices=()),),
+        spec=SIMULATED,
+    )

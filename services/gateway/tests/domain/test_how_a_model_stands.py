@@ -1,11 +1,11 @@
 """How a model stands, and what can be hoped for while no replica of it answers."""
 
-from weft_contracts.facts.model import Unservable
-from weft_contracts.facts.node import Assigned
-from weft_contracts.facts.replica import Placed, Unplaceable
+from weft_contracts.facts.model import Deleted, Unservable
+from weft_contracts.facts.node import Approved, Assigned, Expired, Joined, Removed
+from weft_contracts.facts.replica import Evicted, Placed, Unplaceable
 from weft_contracts.facts.run import Failed, Loading, Ready, RunFact, Stopped
-from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec, Receipt, SimulatedSource
-from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId
+from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpec, Receipt, SimulatedSource
+from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId, TokenId
 from weft_contracts.subjects import model, node, replica, run
 from weft_gateway.domain.mesh_health import problems_of
 from weft_gateway.domain.model_state import Failing, ModelStanding, standing
@@ -180,3 +180,99 @@ def test_a_model_whose_kept_revision_was_given_up_too_is_not_served() -> None:
 
     assert ("unservable", "the file is gone; revision 2 can't be served: no such argument") == toy.stands()
     assert Unavailability(False, "Model 'toy' can't be served: the file is gone", permanent=True) == toy.hope()
+
+
+def test_a_model_without_replicas_is_placing_where_it_wants_some_and_empty_where_not() -> None:
+    toy = Toy()
+    toy.log.retire(REPLICA)
+    assert ModelStanding("placing", None, 0, 0) == toy.whole()
+    assert Unavailability(True, "Model 'toy' has no replica yet.") == toy.hope()
+    toy.log.model("toy", SPEC.model_copy(update={"min_replicas": 0}))
+    assert ModelStanding("empty", None, 0, 0) == toy.whole()
+    none = Unavailability(False, "Model 'toy' has no replica, and none is wanted.", permanent=True)
+    assert none == toy.hope()
+
+
+def test_a_deleted_model_is_that_whatever_still_runs() -> None:
+    toy = Toy()
+    toy.place()
+    toy.ready()
+    toy.log.add(model(ID), Deleted())
+    assert ("deleted", None) == toy.stands()
+
+
+def test_a_model_that_answers_is_ready_and_says_what_was_given_up() -> None:
+    toy = Toy()
+    toy.place()
+    toy.ready()
+    toy.log.add(model(ID), Unservable(revision=1, reason="too slow"))
+    assert ("ready", "too slow") == toy.stands()
+
+
+def test_an_evicted_or_retired_replica_is_not_wanted() -> None:
+    toy = Toy()
+    toy.log.scale(ID, 2)
+    toy.log.add(replica(SECOND_REPLICA), Evicted(why="room"))
+    toy.log.retire(ReplicaId("m-toy-3"))
+    toy.place()
+    toy.ready()
+    assert ModelStanding("ready", None, 1, 1, serves=1) == toy.whole()
+
+
+def test_where_one_of_several_has_no_place_the_model_is_placing_until_all_have_none() -> None:
+    toy = Toy()
+    toy.log.scale(ID, 1)
+    toy.log.add(replica(SECOND_REPLICA), Unplaceable(model=ID, revision=1, reason="no room", receipt=RECEIPT))
+    assert ("placing", "no room") == toy.stands()
+    assert "replica m-toy-1 is added" in toy.hope().sentence
+    toy.log.add(replica(REPLICA), Unplaceable(model=ID, revision=1, reason="no room", receipt=RECEIPT))
+    assert ("unplaceable", "no room") == toy.stands()
+    # the one that has a place loads, and the other is not spoken of
+    toy.place()
+    assert ("loading", None) == toy.stands()
+
+
+def test_what_failed_is_told_before_what_starts_again() -> None:
+    toy = Toy()
+    toy.log.scale(ID, 1)
+    toy.place()
+    toy.place(SECOND_REPLICA)
+    toy.say(Loading(epoch=1, incarnation=FIRST), Stopped(epoch=1, why="exited", detail=DIED))
+    toy.say(Failed(epoch=1, reason="no GGUF file", permanent=False, starts=3), of=SECOND_REPLICA)
+    assert ("loading", "no GGUF file") == toy.stands()
+    # and the one that came furthest is waited for
+    toy.say(Loading(epoch=1, incarnation=SECOND))
+    assert "replica m-toy-1 on node a is loading" in toy.hope().sentence
+
+
+def test_a_new_revision_that_is_not_ready_says_what_keeps_it_and_nothing_while_it_only_takes_time() -> None:
+    toy = Toy()
+    toy.place()
+    toy.ready()
+    toy.revision(concurrency=7)
+    toy.place(SECOND_REPLICA)
+    toy.say(Loading(epoch=1, incarnation=FIRST), of=SECOND_REPLICA)
+    assert ("ready", None) == toy.stands()
+    toy.say(Stopped(epoch=1, why="exited", detail=DIED), of=SECOND_REPLICA)
+    assert ("ready", f"revision 2 is not ready: it starts again after: {DIED}") == toy.stands()
+
+
+def test_without_an_approved_node_there_is_nothing_to_wait_for() -> None:
+    toy = Toy()
+    none = Unavailability(False, "Model 'toy' has no worker: no approved node is in the mesh.")
+    toy.log.add(node(toy.node), Removed(why="sold"))
+    assert none == toy.hope()
+    where = Addresses(host="127.0.0.1", http_port=1)
+    toy.log.add(node(NodeId("n-b")), Joined(name="b", public_key="U", token=TokenId("t"), addresses=where))
+    assert none == toy.hope()
+    toy.log.add(node(NodeId("n-b")), Approved(by="admin"))
+    assert toy.hope().temporary
+
+
+def test_a_replica_on_a_node_that_the_log_forgot_is_named_by_the_nodes_id() -> None:
+    toy = Toy()
+    toy.place()
+    toy.say(Loading(epoch=1, incarnation=FIRST))
+    toy.log.node("b", 1)
+    toy.log.add(node(toy.node), Expired(waited_s=1))
+    assert "replica m-toy-1 on node n-a is " in toy.hope().sentence

@@ -1,0 +1,289 @@
+"""Which revision of a model is established, kept, served and given up, as its replicas become ready."""
+
+import pytest
+from weft_contracts.facts.model import Deleted, Retried, Scaled, SpecAccepted, Unloaded, Unservable
+from weft_contracts.facts.node import Assigned
+from weft_contracts.facts.replica import Placed
+from weft_contracts.facts.run import Ready, Stopped
+from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec, Receipt, SimulatedSource
+from weft_contracts.ids import Incarnation, ModelId, ReplicaId, replica_id
+from weft_contracts.subjects import model, node, replica, run
+from weft_fleet import ModelView, Revision
+from weft_fleet.model_view import after_readiness, number_of
+from weft_testing.fleet_log import FleetLog
+
+SPEC = ModelSpec(source=SimulatedSource(), engine="simulated")
+ID = ModelId("m-toy")
+RECEIPT = Receipt(
+    position=0, policy="p", policy_digest="d", seed=0, trigger="e", decided_at=0.0, refusals={}, candidates=()
+)
+
+
+class Toy:
+    """A model, and a node that all of its replicas go to."""
+
+    def __init__(self) -> None:
+        self.log = FleetLog()
+        self.node = self.log.node("a", 1 << 40)
+
+    @property
+    def view(self) -> ModelView:
+        return self.log.fleet.models[ID]
+
+    def revision(self, replicas: int = 1, digest: str = "", **spec: object) -> None:
+        """The next revision, with so many new replicas; of its own digest, unless one is given."""
+        self.log.model("toy", SPEC.model_copy(update=spec), replicas=replicas, digest=digest)
+
+    def ready(self, number: int) -> None:
+        """The replica of this number is placed and answers."""
+        id = replica_id(ID, number)
+        view = self.log.fleet.replicas[id]
+        members = (Member(node=self.node, rank=0, devices=(DeviceClaim(index=0, bytes=1),)),)
+        of = {"model": ID, "revision": view.revision, "epoch": 1, "members": members}
+        told = {**of, "replica": id, "model_name": "toy", "digest": view.digest, "spec": SPEC}
+        self.log.add(node(self.node), Assigned.model_validate(told))
+        self.log.add(replica(id), Placed.model_validate({**of, "receipt": RECEIPT}))
+        fact = Ready(epoch=1, incarnation=Incarnation("i"), port=1, engine="simulated", engine_version="1")
+        self.log.add(run(self.node, id), fact)
+
+    def ends(self, number: int) -> None:
+        """The replica of this number answers no longer."""
+        self.log.add(run(self.node, replica_id(ID, number)), Stopped(epoch=1, why="exited"))
+
+    def give_up(self, revision: int, reason: str) -> None:
+        self.log.add(model(ID), Unservable(revision=revision, reason=reason))
+
+    def numbers(self) -> tuple[int | None, int, int, bool]:
+        """The kept revision, what there should be in the end, what is served, whether one replaces another."""
+        view = self.view
+        return view.kept.number if view.kept else None, view.current.number, view.serving.number, view.replacing
+
+
+@pytest.fixture
+def toy() -> Toy:
+    return Toy()
+
+
+def test_a_revision_is_established_once_its_minimum_is_ready_and_stays_so(toy: Toy) -> None:
+    # given
+    toy.revision(replicas=2, min_replicas=2)
+    assert (None, 1, 1, False) == toy.numbers()
+    # when one of two is ready
+    toy.ready(1)
+    # then it is kept, as the only one that ever answered
+    assert (None, 1) == (toy.view.established, toy.view.answered)
+    assert (1, 1, 1, False) == toy.numbers()
+    # when both are
+    toy.ready(2)
+    assert (1, None) == (toy.view.established, toy.view.answered)
+    # when both end
+    toy.ends(1)
+    toy.ends(2)
+    assert (1, None) == (toy.view.established, toy.view.answered)
+    assert {} == toy.view.ready
+
+
+def test_replicas_that_were_ready_one_after_the_other_establish_nothing(toy: Toy) -> None:
+    toy.revision(replicas=2, min_replicas=2)
+    toy.ready(1)
+    toy.ends(1)
+    toy.ready(2)
+    assert (None, 1) == (toy.view.established, toy.view.answered)
+
+
+def test_a_model_that_may_have_no_replica_is_established_by_one(toy: Toy) -> None:
+    toy.revision(min_replicas=0)
+    assert toy.view.established is None
+    toy.ready(1)
+    assert 1 == toy.view.established
+
+
+def test_the_old_revision_is_kept_and_serves_until_the_new_one_is_established(toy: Toy) -> None:
+    # given
+    toy.revision(replicas=2, min_replicas=2)
+    toy.ready(1)
+    toy.ready(2)
+    # when
+    toy.revision(replicas=2, min_replicas=2, concurrency=7)
+    assert (1, 2, 1, True) == toy.numbers()
+    # then the replicas of the old one don't count for the new one
+    toy.ready(3)
+    assert (1, 2, 1, True) == toy.numbers()
+    toy.ready(4)
+    assert (2, 2, 2, False) == toy.numbers()
+
+
+def test_a_revision_of_other_numbers_alone_is_served_by_the_replicas_that_there_are(toy: Toy) -> None:
+    toy.revision(digest="same")
+    toy.ready(1)
+    toy.revision(replicas=0, digest="same", max_replicas=5)
+    assert (2, 2, 2, False) == toy.numbers()
+    # when it wants more than there are
+    toy.revision(replicas=0, digest="same", min_replicas=2, max_replicas=5)
+    assert (2, 3, 3, False) == toy.numbers()
+    assert 2 == toy.view.established
+    # then the ones that it lacks establish it
+    toy.log.scale(ID, 1)
+    toy.ready(2)
+    assert 3 == toy.view.established
+
+
+@pytest.mark.parametrize(
+    ("number", "digest", "selector", "same"),
+    [
+        (1, "d", {"zone": "1"}, True),
+        (1, "x", {}, True),
+        (2, "d", {"zone": "1"}, True),
+        (2, "x", {"zone": "1"}, False),
+        (2, "d", {"zone": "2"}, False),
+    ],
+)
+def test_a_replica_is_as_good_as_one_of_another_revision_where_digest_and_selector_are_the_same(
+    number: int, digest: str, selector: dict[str, str], same: bool
+) -> None:
+    one = Revision(1, "d", SPEC.model_copy(update={"selector": {"zone": "1"}}))
+    other = Revision(number, digest, SPEC.model_copy(update={"selector": selector}))
+    assert same is one.runs_as(other)
+
+
+def test_a_revision_that_is_given_up_leaves_the_kept_one_to_be_repaired(toy: Toy) -> None:
+    # given
+    toy.revision()
+    toy.ready(1)
+    toy.revision(concurrency=7)
+    # when
+    toy.give_up(2, "no such argument")
+    # then
+    assert (1, 1, 1, True) == toy.numbers()
+    assert toy.view.unservable is None
+    # when the kept one is given up too
+    toy.give_up(1, "the file is gone")
+    assert {2: "no such argument", 1: "the file is gone"} == toy.view.given_up
+    assert "the file is gone" == toy.view.unservable
+
+
+def test_without_another_to_keep_a_revision_that_is_given_up_can_not_be_served_until_it_is_tried_again(
+    toy: Toy,
+) -> None:
+    toy.revision()
+    toy.give_up(1, "no GGUF file")
+    assert (None, 1, 1, False) == toy.numbers()
+    assert "no GGUF file" == toy.view.unservable
+    toy.log.add(model(ID), Retried())
+    assert toy.view.unservable is None
+    # when it is given up again, and another is wanted
+    toy.give_up(1, "no GGUF file")
+    toy.revision(concurrency=7)
+    assert (None, {}) == (toy.view.unservable, toy.view.given_up)
+
+
+def test_what_is_given_up_is_not_established_by_replicas_that_are_ready_until_it_is_tried_again(toy: Toy) -> None:
+    toy.revision()
+    toy.give_up(1, "too slow")
+    toy.ready(1)
+    assert (None, None) == (toy.view.established, toy.view.answered)
+    toy.log.add(model(ID), Retried())
+    assert 1 == toy.view.established
+
+
+def test_where_none_is_established_the_newest_that_ever_answered_is_kept(toy: Toy) -> None:
+    # given three revisions of which each wants two
+    for concurrency in (1, 2, 3):
+        toy.revision(min_replicas=2, concurrency=concurrency)
+    # then
+    toy.ready(1)
+    assert (1, 3, 1, True) == toy.numbers()
+    toy.ready(2)
+    assert (2, 3, 2, True) == toy.numbers()
+    # when the second ends and the first comes again, it is not fallen behind
+    toy.ends(2)
+    toy.ends(1)
+    fact = Ready(epoch=1, incarnation=Incarnation("i"), port=1, engine="simulated", engine_version="1")
+    toy.log.add(run(toy.node, replica_id(ID, 1)), fact)
+    assert (2, 3, 2, True) == toy.numbers()
+    toy.ready(3)
+    assert (3, 3, 3, False) == toy.numbers()
+    assert toy.view.established is None
+
+
+def test_an_answer_of_a_replica_that_is_as_good_counts_for_the_newest(toy: Toy) -> None:
+    toy.revision(digest="same", min_replicas=2)
+    toy.revision(replicas=0, digest="same", min_replicas=3)
+    toy.ready(1)
+    assert (None, 2) == (toy.view.established, toy.view.answered)
+
+
+def test_a_revision_that_the_log_lacks_counts_for_nothing(toy: Toy) -> None:
+    toy.revision()
+    view = toy.view
+    assert view is after_readiness(view, [99])
+    assert 1 == after_readiness(view, [99, 1]).established
+
+
+def test_numbers_of_replicas_never_go_back(toy: Toy) -> None:
+    toy.revision(replicas=0)
+    assert 1 == toy.view.next_number
+    toy.log.add(model(ID), Scaled(revision=1, add=(replica_id(ID, 7),), why="wanted"))
+    assert 8 == toy.view.next_number
+    toy.log.add(model(ID), Scaled(revision=1, add=(replica_id(ID, 3),), why="wanted"))
+    assert 8 == toy.view.next_number
+
+
+def test_a_replicas_number_is_what_its_id_ends_with() -> None:
+    assert 12 == number_of(ReplicaId("m-a-1-12"))
+    with pytest.raises(ValueError, match="invalid literal"):
+        number_of(ReplicaId("m-toy"))
+
+
+def test_nothing_makes_a_model_before_its_first_spec() -> None:
+    log = FleetLog()
+    for fact in (Deleted(), Retried(), Unservable(revision=1, reason="no"), Scaled(revision=1, why="wanted")):
+        log.add(model(ID), fact)
+    assert {} == log.fleet.models
+
+
+def test_a_deleted_model_comes_back_with_its_next_spec_and_keeps_its_history(toy: Toy) -> None:
+    toy.revision()
+    toy.log.add(model(ID), Deleted())
+    assert toy.view.deleted
+    assert not toy.log.fleet.replicas[replica_id(ID, 1)].wanted
+    toy.log.add(model(ID), SpecAccepted(name="doll", revision=2, digest="e", spec=SPEC))
+    view = toy.view
+    assert (False, "doll", 2, "e") == (view.deleted, view.name, view.revision, view.digest)
+    assert [1, 2] == list(view.specs)
+
+
+def test_what_a_model_decides_next_follows_from_its_last_commit(toy: Toy) -> None:
+    toy.revision(replicas=0)
+    facts = (
+        SpecAccepted(name="toy", revision=2, digest="e", spec=SPEC),
+        Scaled(revision=2, add=(replica_id(ID, 1),), why="wanted"),
+        Unservable(revision=2, reason="no"),
+        Retried(),
+        Unloaded(node=toy.node, replicas=(), deadline_s=1),
+        Deleted(),
+    )
+    for fact in facts:
+        recorded = toy.log.add(model(ID), fact)
+        assert (recorded.cause, recorded.sequence) == (toy.view.cause, toy.view.sequence), fact.type
+
+
+def test_a_model_that_takes_another_name_leaves_the_old_one_free() -> None:
+    log = FleetLog()
+    log.model("toy", SPEC)
+    log.add(model(ID), SpecAccepted(name="doll", revision=2, digest="e", spec=SPEC))
+    assert log.fleet.model_named("toy") is None
+    found = log.fleet.model_named("doll")
+    assert found is not None
+    assert ID == found.id
+
+
+def test_a_name_that_went_to_another_model_stays_with_it() -> None:
+    log = FleetLog()
+    log.model("toy", SPEC)
+    other = ModelId("m-other")
+    log.add(model(other), SpecAccepted(name="toy", revision=1, digest="e", spec=SPEC))
+    log.add(model(ID), Deleted())
+    found = log.fleet.model_named("toy")
+    assert found is not None
+    assert other == found.id
