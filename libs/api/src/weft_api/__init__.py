@@ -40,10 +40,9 @@ from weft_api.nodes import (
     NodeDetail,
     NodeHeard,
     NodePage,
-    NodeState,
 )
 from weft_api.problem import Problem
-from weft_api.replicas import Replica, ReplicaLine, ReplicaPage, ReplicaState, ShownReplica, ShownReplicaLine
+from weft_api.replicas import Replica, ReplicaLine, ReplicaPage, ShownReplica, ShownReplicaLine
 from weft_api.secrets import Key, KeyPage, SecretState, Token, TokenPage
 from weft_api.status import (
     AnsweringGateway,
@@ -129,7 +128,6 @@ __all__ = [
     "NodeHeard",
     "NodeLeaves",
     "NodePage",
-    "NodeState",
     "OpenAIModel",
     "OpenAIModelDetail",
     "OpenAIModelList",
@@ -138,7 +136,6 @@ __all__ = [
     "Replica",
     "ReplicaLine",
     "ReplicaPage",
-    "ReplicaState",
     "RequestCounts",
     "RequestState",
     "SecretState",

@@ -4,22 +4,10 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 from weft_contracts.facts.values import NodeKind
+from weft_contracts.states import NodeState
 
 from weft_api.replicas import Replica
 from weft_api.values import Addresses, Backend, FileFound, FileMissing, Hardware
-
-NodeState = Literal[
-    "pending",
-    "rejected",
-    "healthy",
-    "unhealthy",
-    "offline",
-    "cut_off",
-    "draining",
-    "drained",
-    "cordoned",
-    "removed",
-]
 
 
 class Caps(TypedDict):
