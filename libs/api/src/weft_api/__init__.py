@@ -37,9 +37,11 @@ from weft_api.nodes import (
     ModelOnNode,
     ModelsOnNode,
     Node,
+    NodeCredential,
     NodeDetail,
     NodeHeard,
     NodePage,
+    NodeWaits,
 )
 from weft_api.problem import Problem
 from weft_api.replicas import Replica, ReplicaLine, ReplicaPage, ShownReplica, ShownReplicaLine
@@ -124,10 +126,12 @@ __all__ = [
     "NameErased",
     "Node",
     "NodeChanged",
+    "NodeCredential",
     "NodeDetail",
     "NodeHeard",
     "NodeLeaves",
     "NodePage",
+    "NodeWaits",
     "OpenAIModel",
     "OpenAIModelDetail",
     "OpenAIModelList",

@@ -1,6 +1,6 @@
 """Answers about nodes."""
 
-from typing import Literal
+from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 from weft_contracts.facts.values import NodeKind
@@ -69,6 +69,22 @@ class NodeHeard(TypedDict):
 
     node: str
     state: NodeState
+
+
+class NodeWaits(TypedDict):
+    """A node that waits: for approval, or for the credential that comes with it."""
+
+    state: Literal["pending"]
+
+
+class NodeCredential(TypedDict):
+    """What a node reaches the log with until `expires_at`, in seconds since the epoch. `certificate`: its own and the
+    authority's (PEM), where the mesh speaks TLS."""
+
+    jwt: str
+    nats_url: str
+    expires_at: float
+    certificate: NotRequired[str]
 
 
 class NodeDetail(Node):
