@@ -34,6 +34,8 @@ WENT = {
     "call_roll": "survey_replicas",
     "restless": "dirty",
     "taken_up": "on_restored",
+    "trial": "dry run",
+    "try_out": "dry run",
     "wave": "flush",
 }
 """By word that went: the one that is used."""
