@@ -13,8 +13,8 @@ from weft_runtime.health import Health
 
 from weft_gateway.domain.request_headers import matches_entity_tag
 from weft_gateway.domain.shapes import brake_shape
-from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.rendered import Rendered
+from weft_gateway.inbound.http.openapi_document import PROBLEMS
 from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
 from weft_gateway.outbound.log_space import LogSpace
 from weft_gateway.projections.directory import Directory

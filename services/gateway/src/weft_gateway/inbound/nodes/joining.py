@@ -19,9 +19,8 @@ from weft_gateway.domain.rate_limiter import too_often
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.token_buckets import TokenBuckets
 from weft_gateway.inbound.admin.asking import Asking, done
-from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.http.answer import Answer, answering
-from weft_gateway.inbound.http.openapi_document import node_route_document
+from weft_gateway.inbound.http.openapi_document import PROBLEMS, node_route_document
 from weft_gateway.inbound.nodes.registration_quota import RegistrationQuota
 from weft_gateway.inbound.nodes.signatures import (
     NONCE,
