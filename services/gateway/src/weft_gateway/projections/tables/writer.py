@@ -12,8 +12,8 @@ from weft_contracts.ids import RequestId
 from weft_contracts.subjects import kind_filter
 from weft_eventlog import EventLog, LogUnavailable, Projection
 from weft_readmodel.changes import Changes
+from weft_readmodel.checkpoint import Position
 from weft_readmodel.errors import FenceHeld, FenceLost
-from weft_readmodel.position import Position
 from weft_readmodel.tables import Tables, hold
 from weft_runtime.logs import get_logger
 
