@@ -59,6 +59,7 @@ from weft_api.status import (
     StatusPage,
     Tables,
     TablesState,
+    WriterState,
 )
 from weft_api.values import (
     Addresses,
@@ -160,4 +161,5 @@ __all__ = [
     "Unloaded",
     "UnsizedDevice",
     "Weights",
+    "WriterState",
 ]
