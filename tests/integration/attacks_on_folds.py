@@ -112,7 +112,7 @@ ATTACKS: tuple[Attack, ...] = (
     ),
     Attack(
         "Says that its replica is ready at ports where nothing of the mesh answers.",
-        "The gateway's session fails; it shuns the replica, and the client hears 503.",
+        "The gateway's session fails; it ejects the replica, and the client hears 503.",
         _no_engine,
     ),
     says(

@@ -50,11 +50,11 @@ def test_a_model_by_path_is_deployed_asked_replaced_under_load_and_removed(tmp_p
     # no request may be saved by waiting for the next revision: the one before must serve until that is ready
     with MeshUnderTest(tmp_path, WEFT_LOADING_WAIT_S="0.2") as mesh:
         # when it is tried out
-        trial = mesh.weft("deploy", str(file), "--name", "own", "--dry-run")
+        dry_run = mesh.weft("deploy", str(file), "--name", "own", "--dry-run")
         # then it says where it would go, and nothing has changed
-        assert 0 == trial.returncode, trial.stderr
-        assert "own (llama, " in trial.stdout
-        assert "it would go to worker-1" in trial.stdout
+        assert 0 == dry_run.returncode, dry_run.stderr
+        assert "own (llama, " in dry_run.stdout
+        assert "it would go to worker-1" in dry_run.stdout
         assert [] == [e for e in mesh.facts("model", "spec_accepted") if e["fact"]["name"] == "own"]
 
         # when it is deployed

@@ -33,12 +33,15 @@ WENT = {
     "Wish": "what was asked for, by its class",
     "call_roll": "survey_replicas",
     "restless": "dirty",
+    "shunned": "the verb to eject",
     "taken_up": "on_restored",
+    "trial": "dry run",
+    "try_out": "dry run",
     "wave": "flush",
 }
 """By word that went: the one that is used."""
-ELSEWHERE = {("weft_worker_agent", "Board")}
-"""A circuit board is one."""
+ELSEWHERE = {("weft_worker_agent", "Board"), ("weft_api", "shunned")}
+"""A circuit board is one; an HTTP field keeps its name."""
 
 
 def sources(package: Path) -> Iterator[Path]:

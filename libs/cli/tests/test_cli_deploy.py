@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 from weft_cli.app import app
+from weft_cli.commands.dry_run import _alike, beginning
 from weft_cli.commands.models import DeployOptions, spec
 from weft_cli.commands.progress import phase
-from weft_cli.commands.trial import _alike, beginning
 from weft_client import api
 from weft_contracts.facts.values import ModelSpec, SimulatedSource
 from weft_contracts.ids import NodeId, ReplicaId
@@ -83,13 +83,13 @@ def test_what_is_refused_names_what_was_typed(fake: FakeGateway, detail: str, pa
 
 
 def test_a_dry_run_says_how_many_of_all_replicas_have_a_place() -> None:
-    def trial(wanted: int, staying: int, placed: int) -> str:
+    def dry_run(wanted: int, staying: int, placed: int) -> str:
         answer = NodeAnswer(NodeId("n"), "a", None, "one device", (0,), 1.0, {}, chosen=True)
         there = [Explanation(ReplicaId(f"m-{n}"), "m", 1, "", "a", (answer,), None) for n in range(placed)]
         return beginning(
             "m", DryRun(ModelSpec(source=SimulatedSource(), engine="simulated"), 1, wanted, staying, tuple(there))
         )
 
-    assert trial(500, 1, 3).endswith("with 500 replicas: 1 stays as it is, 3 of 499 new ones have a place")
-    assert trial(500, 0, 0).endswith("with 500 replicas: none of 500 new ones have a place")
-    assert trial(1, 1, 0).endswith("with 1 replica: 1 stays as it is")
+    assert dry_run(500, 1, 3).endswith("with 500 replicas: 1 stays as it is, 3 of 499 new ones have a place")
+    assert dry_run(500, 0, 0).endswith("with 500 replicas: none of 500 new ones have a place")
+    assert dry_run(1, 1, 0).endswith("with 1 replica: 1 stays as it is")

@@ -2,27 +2,36 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from weft_api import Status
 from weft_cli.doctor import machine, mesh, own_state, probes
+from weft_cli.doctor.finding import Finding
 from weft_client.units import size
 from weft_embedded.state import State
 from weft_servers import state_lock
 from weft_servers.port import choose
 
+LOG: dict[str, Any] = {"position": 9, "connected": True, "halted": None, "full": None}
+NODE: dict[str, Any] = {"id": "n-1", "name": "a", "state": "healthy", "hardware": None, "reason": None}
+MODEL: dict[str, Any] = {"id": "m-1", "name": "x", "state": "ready", "reason": None, "ready": 0, "wanted": 1}
 WELL: dict[str, Any] = {
-    "log": {"position": 9, "connected": True, "halted": None},
+    "log": LOG,
     "tables": {"state": "following"},
     "mesh": {"brake": None},
-    "nodes": [{"id": "n-1", "name": "a", "state": "healthy"}],
-    "models": [{"id": "m-1", "name": "tiny", "state": "ready", "ready": 1, "wanted": 1}],
+    "nodes": [NODE],
+    "models": [{**MODEL, "ready": 1}],
     "replicas": [],
 }
 
 
+def examined(status: dict[str, Any]) -> list[Finding]:
+    return mesh.examine(cast("Status", status))
+
+
 def verdicts(status: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(each.verdict, each.do) for each in mesh.examine(status) if each.verdict not in ("ok", "note")]
+    return [(each.verdict, each.do) for each in examined(status) if each.verdict not in ("ok", "note")]
 
 
 def test_a_mesh_that_is_well_has_nothing_to_do() -> None:
@@ -32,24 +41,24 @@ def test_a_mesh_that_is_well_has_nothing_to_do() -> None:
 @pytest.mark.parametrize(
     ("part", "value", "verdict", "do"),
     [
-        ("log", {"halted": "event of a newer version"}, "problem", "weft logs gateway"),
-        ("log", {"halted": None, "connected": False}, "problem", "weft logs nats"),
-        ("log", {"halted": None, "full": "the disk of /s is full"}, "problem", "free some"),
+        ("log", {**LOG, "halted": "event of a newer version"}, "problem", "weft logs gateway"),
+        ("log", {**LOG, "connected": False}, "problem", "weft logs nats"),
+        ("log", {**LOG, "full": "the disk of /s is full"}, "problem", "free some"),
         ("tables", {"state": "away"}, "problem", "weft logs postgres"),
         ("mesh", {"brake": {"silent": 2, "healthy_before": 3}}, "problem", "weft brake lift"),
         ("nodes", [], "problem", "weft worker --join"),
-        ("nodes", [{"id": "n-1", "name": "a", "state": "offline"}], "problem", "weft logs a"),
+        ("nodes", [{**NODE, "state": "offline"}], "problem", "weft logs a"),
         (
             "nodes",
-            [{"id": "n-1", "name": "a", "state": "cut_off", "reason": "it sent much"}],
+            [{**NODE, "state": "cut_off", "reason": "it sent much"}],
             "problem",
             "weft nodes resume a",
         ),
-        ("nodes", [{"id": "n-1", "name": "a", "state": "pending"}], "warning", "weft nodes approve a"),
-        ("models", [{"name": "x", "state": "unservable", "reason": "no GGUF"}], "problem", "weft retry x"),
-        ("models", [{"name": "x", "state": "unplaceable", "reason": "no room"}], "problem", "weft explain x"),
-        ("models", [{"name": "x", "state": "loading"}], "warning", "weft logs x"),
-        ("models", [{"name": "x", "state": "ready", "ready": 1, "wanted": 2}], "warning", "weft explain x"),
+        ("nodes", [{**NODE, "state": "pending"}], "warning", "weft nodes approve a"),
+        ("models", [{**MODEL, "state": "unservable", "reason": "no GGUF"}], "problem", "weft retry x"),
+        ("models", [{**MODEL, "state": "unplaceable", "reason": "no room"}], "problem", "weft explain x"),
+        ("models", [{**MODEL, "state": "loading"}], "warning", "weft logs x"),
+        ("models", [{**MODEL, "ready": 1, "wanted": 2}], "warning", "weft explain x"),
     ],
 )
 def test_each_trouble_of_the_mesh_has_its_remedy(part: str, value: Any, verdict: str, do: str) -> None:
@@ -58,16 +67,23 @@ def test_each_trouble_of_the_mesh_has_its_remedy(part: str, value: Any, verdict:
     assert do in remedy
 
 
+def test_what_another_version_does_not_say_is_not_judged() -> None:
+    older = {part: value for part, value in WELL.items() if part != "tables"}
+    older["log"] = {name: value for name, value in LOG.items() if name != "full"}
+    assert ["log", "a", "x"] == [each.name for each in examined(older)]
+    assert [] == examined({})
+
+
 def test_accelerators_are_told_and_what_is_not_known_of_them_is_a_warning() -> None:
-    card = {"vendor": "nvidia", "name": "H100", "memory": 80 << 30, "budget": 60 << 30}
+    card = {"vendor": "nvidia", "name": "H100", "memory": 80 << 30, "budget": 60 << 30, "unified": False}
     hardware = {
         "devices": [{"vendor": "cpu", "name": "Xeon", "memory": 1 << 40}, card, card],
         "unsized": [{"vendor": "intel", "name": "UHD"}],
         "notes": ["AMD's driver is there and its devices are not known"],
     }
-    node = {"id": "n-1", "name": "a", "state": "healthy", "hardware": hardware}
+    node = {**NODE, "hardware": hardware}
 
-    healthy, devices, unknown = [each for each in mesh.examine({**WELL, "nodes": [node]}) if each.area == "node"]
+    healthy, devices, unknown = [each for each in examined({**WELL, "nodes": [node]}) if each.area == "node"]
 
     assert ("ok", "note", "warning") == (healthy.verdict, devices.verdict, unknown.verdict)
     assert "2 × H100 (80.0 GiB, 60.0 GiB to use), UHD (memory not known: not used)" == devices.says

@@ -11,10 +11,10 @@ from sqlalchemy import Column
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 from weft_readmodel.changes import Changes
+from weft_readmodel.checkpoint import START, Position
 from weft_readmodel.connecting import connect
 from weft_readmodel.errors import FenceHeld, FenceLost, TablesUnavailable
 from weft_readmodel.pages import Pages
-from weft_readmodel.position import START, Position
 from weft_readmodel.tables import hold
 from weft_servers.postgres_server import PostgresServer
 

@@ -15,8 +15,8 @@ from weft_contracts import certificates
 from weft_contracts.permissions import service
 from weft_identity import authority, trust
 from weft_identity.mesh_exports import mesh_exports, service_credentials
+from weft_runtime.broker import make_broker
 from weft_runtime.connection import connect, read_credentials
-from weft_runtime.service import make_broker
 from weft_runtime.settings import ServiceSettings
 from weft_runtime.tls import TlsFolder, nats_options
 from weft_servers import nats_server

@@ -152,7 +152,7 @@ class Story:
     def deploy(self, name: str, spec: ModelSpec) -> Recorded:
         return self._request(DeployRequested(name=name, spec=spec))
 
-    def try_out(self, name: str, spec: ModelSpec) -> Recorded:
+    def dry_run(self, name: str, spec: ModelSpec) -> Recorded:
         return self._request(TrialRequested(name=name, spec=spec))
 
     def delete(self, model: str) -> Recorded:

@@ -328,9 +328,9 @@ def test_an_engine_that_no_node_has_reported_yet_is_waited_for(story: Story) -> 
     )
 
 
-def test_a_trial_asks_every_node_and_changes_nothing(story: Story) -> None:
+def test_a_dry_run_asks_every_node_and_changes_nothing(story: Story) -> None:
     story.node("a", "b")
-    request = story.try_out("m", path("/x.gguf"))
+    request = story.dry_run("m", path("/x.gguf"))
     story.settle()
     story.inspect("a", WEIGHTS)
     assert [] == story.settle()  # it waits for the other node: who asked wants to know about each
@@ -342,9 +342,9 @@ def test_a_trial_asks_every_node_and_changes_nothing(story: Story) -> None:
     assert [] == story.accepted()
 
 
-def test_a_trial_of_what_could_not_be_deployed_is_refused_as_the_deploy_would_be(story: Story) -> None:
+def test_a_dry_run_of_what_could_not_be_deployed_is_refused_as_the_deploy_would_be(story: Story) -> None:
     story.node("a")
-    missing, bad = story.try_out("m", path("/x.gguf")), story.try_out("m", simulated(3, 2))
+    missing, bad = story.dry_run("m", path("/x.gguf")), story.dry_run("m", simulated(3, 2))
     story.settle()
     story.inspect("a", "there is no such file")
 
@@ -354,9 +354,9 @@ def test_a_trial_of_what_could_not_be_deployed_is_refused_as_the_deploy_would_be
     assert 400 == rejection(story, bad)[0]
 
 
-def test_a_trial_does_not_wait_for_ever_for_a_node_that_is_silent(story: Story) -> None:
+def test_a_dry_run_does_not_wait_for_ever_for_a_node_that_is_silent(story: Story) -> None:
     story.node("a", "b")
-    request = story.try_out("m", path("/x.gguf"))
+    request = story.dry_run("m", path("/x.gguf"))
     story.settle()
     story.inspect("a", WEIGHTS)
 
@@ -365,11 +365,11 @@ def test_a_trial_does_not_wait_for_ever_for_a_node_that_is_silent(story: Story) 
     assert isinstance(story.answer(request), Fulfilled)
 
 
-def test_a_trial_names_the_revision_that_a_deploy_would_make(story: Story) -> None:
+def test_a_dry_run_names_the_revision_that_a_deploy_would_make(story: Story) -> None:
     story.node("a")
     story.deploy("m", simulated())
     story.settle()
-    same, other = story.try_out("m", simulated()), story.try_out("m", simulated(context_tokens=9))
+    same, other = story.dry_run("m", simulated()), story.dry_run("m", simulated(context_tokens=9))
 
     story.settle()
 

@@ -37,13 +37,14 @@ from weft_api.nodes import (
     ModelOnNode,
     ModelsOnNode,
     Node,
+    NodeCredential,
     NodeDetail,
     NodeHeard,
     NodePage,
-    NodeState,
+    NodeWaits,
 )
 from weft_api.problem import Problem
-from weft_api.replicas import Replica, ReplicaLine, ReplicaPage, ReplicaState, ShownReplica, ShownReplicaLine
+from weft_api.replicas import Replica, ReplicaLine, ReplicaPage, ShownReplica, ShownReplicaLine
 from weft_api.secrets import Key, KeyPage, SecretState, Token, TokenPage
 from weft_api.status import (
     AnsweringGateway,
@@ -58,6 +59,7 @@ from weft_api.status import (
     StatusPage,
     Tables,
     TablesState,
+    WriterState,
 )
 from weft_api.values import (
     Addresses,
@@ -125,11 +127,12 @@ __all__ = [
     "NameErased",
     "Node",
     "NodeChanged",
+    "NodeCredential",
     "NodeDetail",
     "NodeHeard",
     "NodeLeaves",
     "NodePage",
-    "NodeState",
+    "NodeWaits",
     "OpenAIModel",
     "OpenAIModelDetail",
     "OpenAIModelList",
@@ -138,7 +141,6 @@ __all__ = [
     "Replica",
     "ReplicaLine",
     "ReplicaPage",
-    "ReplicaState",
     "RequestCounts",
     "RequestState",
     "SecretState",
@@ -159,4 +161,5 @@ __all__ = [
     "Unloaded",
     "UnsizedDevice",
     "Weights",
+    "WriterState",
 ]

@@ -1,25 +1,13 @@
 """Answers about nodes."""
 
-from typing import Literal
+from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 from weft_contracts.facts.values import NodeKind
+from weft_contracts.states import NodeState
 
 from weft_api.replicas import Replica
 from weft_api.values import Addresses, Backend, FileFound, FileMissing, Hardware
-
-NodeState = Literal[
-    "pending",
-    "rejected",
-    "healthy",
-    "unhealthy",
-    "offline",
-    "cut_off",
-    "draining",
-    "drained",
-    "cordoned",
-    "removed",
-]
 
 
 class Caps(TypedDict):
@@ -81,6 +69,22 @@ class NodeHeard(TypedDict):
 
     node: str
     state: NodeState
+
+
+class NodeWaits(TypedDict):
+    """A node that waits: for approval, or for the credential that comes with it."""
+
+    state: Literal["pending"]
+
+
+class NodeCredential(TypedDict):
+    """What a node reaches the log with until `expires_at`, in seconds since the epoch. `certificate`: its own and the
+    authority's (PEM), where the mesh speaks TLS."""
+
+    jwt: str
+    nats_url: str
+    expires_at: float
+    certificate: NotRequired[str]
 
 
 class NodeDetail(Node):

@@ -1,15 +1,10 @@
 """Answers about replicas."""
 
-from typing import Literal
-
 from typing_extensions import TypedDict
 from weft_contracts.facts.values import EngineName
+from weft_contracts.states import ReplicaState
 
 from weft_api.values import Member
-
-ReplicaState = Literal[
-    "added", "unplaceable", "placed", "loading", "ready", "degraded", "stopping", "stopped", "failed", "lost"
-]
 
 
 class Replica(TypedDict):

@@ -8,7 +8,9 @@ from weft_api.models import Model
 from weft_api.nodes import Node
 from weft_api.replicas import ShownReplica, ShownReplicaLine
 
-TablesState = Literal["off", "starting", "away", "following", "another gateway"]
+WriterState = Literal["starting", "away", "following", "another gateway"]
+"""Of the gateway that writes the tables, or would."""
+TablesState = Literal["off", WriterState]
 
 
 class AnsweringGateway(TypedDict):

@@ -123,7 +123,7 @@ def deploy(gateway: Gateway, name: str, spec: Mapping[str, Any], *, idempotency_
     return routes.deploy(gateway, name, spec, idempotency_key=idempotency_key)
 
 
-def try_out(gateway: Gateway, name: str, spec: Mapping[str, Any]) -> None:
+def dry_run(gateway: Gateway, name: str, spec: Mapping[str, Any]) -> None:
     """Have the nodes asked what they hold for a spec; the log then holds their answers. Nothing else changes."""
     routes.deploy(gateway, name, spec, dry_run=True)
 

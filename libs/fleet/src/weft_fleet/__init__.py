@@ -6,8 +6,8 @@ from weft_fleet.fleet import CLOSED_KEPT, Fleet
 from weft_fleet.model_view import ModelView, Revision
 from weft_fleet.node_view import NodeView, Presence
 from weft_fleet.registrations import JoinLimits, Registrations, TooMany
-from weft_fleet.replica_view import ReplicaState, ReplicaView
-from weft_fleet.run_view import Phase, RunView
+from weft_fleet.replica_view import ReplicaView
+from weft_fleet.run_view import RunView
 
 __all__ = [
     "CLOSED_KEPT",
@@ -17,10 +17,8 @@ __all__ = [
     "ModelView",
     "NodeAssignments",
     "NodeView",
-    "Phase",
     "Presence",
     "Registrations",
-    "ReplicaState",
     "ReplicaView",
     "Revision",
     "RunView",

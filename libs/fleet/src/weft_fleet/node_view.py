@@ -12,24 +12,13 @@ from weft_contracts.facts.machine import (
 from weft_contracts.facts.node import Draining, NodeFact
 from weft_contracts.facts.values import Addresses, Backend, Caps, Hardware, NodeKind
 from weft_contracts.ids import NodeId, ReplicaId
+from weft_contracts.states import NodeState
 
 from weft_fleet.auto_labels import auto_labels, is_automatic
 from weft_fleet.changed import changed
 
 Presence = Literal["pending", "joined", "healthy", "unhealthy", "offline"]
 """`joined`: approved, and its lease was never heard."""
-NodeState = Literal[
-    "pending",
-    "rejected",
-    "healthy",
-    "unhealthy",
-    "offline",
-    "cut_off",
-    "draining",
-    "drained",
-    "cordoned",
-    "removed",
-]
 
 
 _SILENT = Caps()

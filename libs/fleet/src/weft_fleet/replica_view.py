@@ -2,19 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, assert_never
+from typing import assert_never
 
 from weft_contracts.commit import Cause
 from weft_contracts.facts.replica import Placed, ReplicaFact, Unplaceable
 from weft_contracts.facts.values import Member
 from weft_contracts.ids import ModelId, NodeId, ReplicaId
+from weft_contracts.states import ReplicaState
 
 from weft_fleet.changed import changed
 from weft_fleet.run_view import RunView
-
-ReplicaState = Literal[
-    "added", "unplaceable", "placed", "loading", "ready", "degraded", "stopping", "stopped", "failed", "lost"
-]
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,9 @@ from weft_contracts.commit import Recorded
 from weft_contracts.facts.run import RunFact
 from weft_contracts.facts.values import EngineName, MetadataFile
 from weft_contracts.ids import CorrelationId, EventId, Incarnation, NodeId
+from weft_contracts.states import Phase
 
 from weft_fleet.changed import changed
-
-Phase = Literal["installing", "fetching", "loading", "ready", "degraded", "stopping", "stopped", "failed"]
 
 
 @dataclass(frozen=True)

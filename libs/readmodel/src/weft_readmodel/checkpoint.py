@@ -1,8 +1,9 @@
 """The checkpoint: how far a set of tables is folded, and from which stream, under which shape."""
 
+from dataclasses import dataclass
+
 from weft_readmodel.connecting import Connection
 from weft_readmodel.errors import FenceLost
-from weft_readmodel.position import Position
 
 CREATE = """
 create table if not exists weft_checkpoint (
@@ -12,6 +13,22 @@ create table if not exists weft_checkpoint (
     event_id text not null,
     shape text not null
 )"""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in one stream. Two positions of different identity have nothing to do with one another."""
+
+    identity: str
+    """What tells the stream from another of its name."""
+    sequence: int
+    """Of the last folded commit; 0: nothing is folded."""
+    event_id: str = ""
+    """Of that commit: a stream that was put back and went on differs here."""
+
+
+START = Position("", 0)
+"""Before anything was folded."""
 
 
 async def load(connection: Connection, name: str) -> tuple[Position, str] | None:

@@ -14,9 +14,9 @@ from sqlmodel import SQLModel
 from weft_readmodel import checkpoint, shape
 from weft_readmodel.bulk import Upsert
 from weft_readmodel.changes import Changes
+from weft_readmodel.checkpoint import START, Position
 from weft_readmodel.connecting import Connection, connect
 from weft_readmodel.errors import FenceHeld
-from weft_readmodel.position import START, Position
 
 
 class Tables:

@@ -13,22 +13,19 @@ from faststream.nats import NatsBroker
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from starlette.routing import BaseRoute
-from weft_contracts import permissions
 from weft_contracts.catalogue import Writer
 from weft_eventlog import EventLog, Leases, Projection, Snapshots
-from weft_eventlog.one_socket import connected
 from weft_eventlog.projection import Fold
 from weft_eventlog.snapshots.store import SnapshotStore
 
 from weft_runtime import logs, traces, web
-from weft_runtime.connection import Options, lasting, read_credentials, signed
+from weft_runtime.broker import connected, make_broker
 from weft_runtime.decider import Decide, Decider
 from weft_runtime.health import Health
 from weft_runtime.leadership import Leadership
 from weft_runtime.lifeline import lifeline_closed
 from weft_runtime.logs import get_logger
 from weft_runtime.settings import BAD_SETTINGS, BadSetting, ServiceSettings
-from weft_runtime.tls_settings import nats_tls
 
 _log: Any = get_logger("weft.service")
 _CANCEL_AGAIN = 3.0
@@ -216,47 +213,6 @@ async def _until_closed(closed: asyncio.Event, client: Client) -> None:
     _log.error("the connection is closed for good", error=repr(client.last_error))
 
 
-class _Broker(NatsBroker):
-    """Connects as all of the mesh does.
-
-    FastStream's own connection ends its task when it is refused, also the one that reconnects: unseen, and for good.
-    """
-
-    def __init__(self, servers: list[str], options: Options) -> None:
-        super().__init__(servers, graceful_timeout=2.0, logger=None)
-        self._servers = servers
-        self._options = options
-
-    async def _connect(self) -> Client:
-        client = await connected(self._servers, **self._options)
-        self.config.connect(client)
-        return client
-
-
-def make_broker(
-    name: Writer,
-    settings: ServiceSettings,
-    health: Health | None = None,
-    on_closed: Callable[[], None] | None = None,
-) -> NatsBroker:
-    """The service's one broker and so its one connection, with its own inbox prefix and credentials.
-
-    Raises BadSetting.
-    """
-    options = lasting(lambda: broker._connection, health, on_closed) | nats_tls(settings)  # pyright: ignore
-    options |= {"name": name, "inbox_prefix": permissions.service(name).inbox.encode()}
-    if settings.nats_credentials is not None:
-        options |= signed(*read_credentials(settings.nats_credentials))
-    broker = _Broker(settings.nats_url.split(","), options)
-    return broker
-
-
-async def _connected(broker: NatsBroker) -> Client:
-    """Connect, however long NATS is away: the client itself tries for ever, with a bounded wait between tries."""
-    await broker.connect()
-    return broker._connection  # pyright: ignore
-
-
 async def _live(
     name: Writer, instance: str, settings: ServiceSettings, start: Callable[[Runtime], Awaitable[None]]
 ) -> int:
@@ -268,7 +224,7 @@ async def _live(
     health = Health()
     closed = asyncio.Event()
     broker = make_broker(name, settings, health, closed.set)
-    connecting = asyncio.create_task(_connected(broker))
+    connecting = asyncio.create_task(connected(broker))
     await asyncio.wait([*ends, connecting], return_when=asyncio.FIRST_COMPLETED)
     if not connecting.done():
         connecting.cancel()

@@ -9,15 +9,14 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from weft_identity.operator_mode import OperatorMode
 
 from weft_servers import port, state_lock, supervised
 from weft_servers.nats_conf import DEFAULT_MAX_PAYLOAD_BYTES, Cluster, Listen, NatsConf
 from weft_servers.state_lock import never
-from weft_servers.supervised import CannotStart, GivenUp, SupervisedProcess
+from weft_servers.supervised import CannotStart, GivenUp, RunningServer, SupervisedProcess
 
 _PORT_TRIES = 3
 _PROBE_TIMEOUT_S = 2.0
@@ -32,12 +31,12 @@ class NotDurable(RuntimeError):
     """The server acknowledges before it has flushed: `sync_interval: always` is not in force."""
 
 
-class NatsServer:
-    """A running server. Use as a context manager, or call `stop`; it also ends with this process."""
+class NatsServer(RunningServer):
+    """A running NATS. `stop` ends it by SIGTERM; what it acknowledged is on the disk, also after `kill`."""
 
     def __init__(self, conf: NatsConf, process: SupervisedProcess) -> None:
+        super().__init__(process)
         self.conf = conf
-        self._process = process
 
     @property
     def url(self) -> str:
@@ -48,28 +47,6 @@ class NatsServer:
     def monitor_url(self) -> str:
         """The server's monitoring: `/healthz`, `/varz`, `/jsz`."""
         return f"http://{port.LOOPBACK}:{self.conf.monitor_port}"
-
-    @property
-    def pid(self) -> int:
-        """The server's process."""
-        return self._process.pid
-
-    @property
-    def supervisor_pid(self) -> int:
-        """The supervisor's process."""
-        return self._process.supervisor_pid
-
-    def poll(self) -> int | None:
-        """Return None while it runs, else its exit status (128 + number if a signal ended it)."""
-        return self._process.poll()
-
-    def stop(self) -> int:
-        """End the server (SIGTERM, then SIGKILL after its grace time) and return its exit status."""
-        return self._process.stop()
-
-    def kill(self) -> None:
-        """End it by force, at once. What it acknowledged is on the disk."""
-        self._process.kill()
 
     def fails_at_writes(self) -> bool:
         """Whether a write to its disk failed. It takes nothing more then, until it is started anew."""
@@ -103,14 +80,6 @@ class NatsServer:
 
     def _tail(self) -> str:
         return supervised.tail(self._process.log, self.conf.log)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
 
 def start(

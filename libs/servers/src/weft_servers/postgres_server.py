@@ -14,15 +14,13 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 from urllib.parse import quote
 
 from weft_servers import port, postgres_binaries, state_lock, supervised
 from weft_servers.postgres_binaries import Binaries
 from weft_servers.postgres_conf import SOCKET_PORT, PostgresConf
 from weft_servers.state_lock import Locked, StateLock, never
-from weft_servers.supervised import CannotStart, GivenUp, SupervisedProcess
+from weft_servers.supervised import CannotStart, GivenUp, RunningServer, SupervisedProcess
 
 USER = "weft"
 DATABASE = "weft"
@@ -36,14 +34,15 @@ class BadState(RuntimeError):
     """The folder holds what is no Postgres state, or one that can't be used here."""
 
 
-class PostgresServer:
-    """A running server. Use as a context manager, or call `stop`; it also ends with this process."""
+class PostgresServer(RunningServer):
+    """A running Postgres. Its `pid` is the postmaster. `stop` is fast: sessions are cut, what is committed stays. After
+    `kill` its other processes end by themselves, and the next start recovers."""
 
     def __init__(self, folder: Path, conf: PostgresConf, password: str, process: SupervisedProcess) -> None:
+        super().__init__(process)
         self.folder = folder
         self.conf = conf
         self.password = password
-        self._process = process
 
     @property
     def url(self) -> str:
@@ -58,36 +57,6 @@ class PostgresServer:
         if self.conf.port is None:
             return None
         return f"postgresql://{USER}:{self.password}@{port.LOOPBACK}:{self.conf.port}/{DATABASE}"
-
-    @property
-    def pid(self) -> int:
-        """The server's first process (the postmaster)."""
-        return self._process.pid
-
-    @property
-    def supervisor_pid(self) -> int:
-        """The supervisor's process."""
-        return self._process.supervisor_pid
-
-    def poll(self) -> int | None:
-        """Return None while it runs, else its exit status (128 + number if a signal ended it)."""
-        return self._process.poll()
-
-    def stop(self) -> int:
-        """End it fast (sessions are cut, what is committed stays) and return its exit status."""
-        return self._process.stop()
-
-    def kill(self) -> None:
-        """End it by force, at once. Its other processes see that and end; the next start recovers."""
-        self._process.kill()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
 
 def start(

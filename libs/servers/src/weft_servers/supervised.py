@@ -1,4 +1,4 @@
-"""Starting a command under the supervisor, and the handle on it."""
+"""Starting a command under the supervisor, the handle on it, and on a server that runs so."""
 
 import contextlib
 import os
@@ -9,6 +9,8 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from weft_servers import supervisor
 from weft_servers.state_lock import never
@@ -85,6 +87,43 @@ class SupervisedProcess:
                     os.kill(self.pid, signal.SIGKILL)
             self._supervisor.kill()
             return self._supervisor.wait(_SUPERVISOR_MARGIN_S)
+
+
+class RunningServer:
+    """A server that runs supervised. Use as a context manager, or call `stop`; it also ends with this process."""
+
+    def __init__(self, process: SupervisedProcess) -> None:
+        self._process = process
+
+    @property
+    def pid(self) -> int:
+        """The server's own process."""
+        return self._process.pid
+
+    @property
+    def supervisor_pid(self) -> int:
+        """The supervisor's process."""
+        return self._process.supervisor_pid
+
+    def poll(self) -> int | None:
+        """Return None while it runs, else its exit status (128 + number if a signal ended it)."""
+        return self._process.poll()
+
+    def stop(self) -> int:
+        """End it by its stop signal, by SIGKILL after its grace time, and return its exit status."""
+        return self._process.stop()
+
+    def kill(self) -> None:
+        """End it by force, at once."""
+        self._process.kill()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
 
 
 def launch(

@@ -36,6 +36,9 @@ from weft_gateway.inbound.admin.requests import RequestsForChange
 from weft_gateway.inbound.admin.status import Status
 from weft_gateway.inbound.admin.tokens import RegistrationTokens
 from weft_gateway.inbound.http.answer import Answer, answered_by
+from weft_gateway.inbound.nodes.heartbeats import Heartbeats
+from weft_gateway.inbound.nodes.joining import Joining
+from weft_gateway.inbound.nodes.self_service import SelfService
 from weft_gateway.inbound.openai.models import OpenAIModels
 
 NONE: Any = None
@@ -115,8 +118,8 @@ def test_all_that_a_value_says_is_shown_in_its_order(shape: Any, value: Any) -> 
     assert list(told) == list(said)
 
 
-def admin_api() -> dict[str, Any]:
-    """The document of the admin API, made of routers that nobody asks."""
+def api() -> dict[str, Any]:
+    """The document of the admin API and of nodes' routes, made of routers that nobody asks."""
     app = FastAPI()
     for part in (
         Nodes(NONE, NONE, NONE, NONE),
@@ -132,13 +135,16 @@ def admin_api() -> dict[str, Any]:
         Events(NONE, NONE),
         Status("gw", NONE, NONE, NONE, NONE, NONE, NONE, NONE),
         OpenAIModels(NONE),
+        Joining(NONE, NONE, NONE, NONE, NONE),
+        Heartbeats(NONE),
+        SelfService(NONE, NONE),
     ):
         app.include_router(part.router)
     return app.openapi()
 
 
-def test_no_route_of_the_admin_api_is_silent_about_its_answer() -> None:
-    document = admin_api()
+def test_no_route_of_the_api_is_silent_about_its_answer() -> None:
+    document = api()
     silent = [
         f"{method} {path} {status}"
         for path, operations in document["paths"].items()
@@ -156,9 +162,9 @@ def names_a_type(schema: dict[str, Any]) -> bool:
 
 
 def test_every_type_is_an_answer_or_part_of_one() -> None:
-    schemas = admin_api()["components"]["schemas"]
+    schemas = api()["components"]["schemas"]
     states = {name for name in weft_api.__all__ if name.endswith("State")}
-    elsewhere = {"Problem", "Source", "StatusHead", "Replica", "NodeHeard", "ReplicaLine"}  # inlined, or nodes' own
+    elsewhere = {"Problem", "Source", "StatusHead", "Replica", "ReplicaLine"}  # inlined
     assert set() == set(weft_api.__all__) - schemas.keys() - states - elsewhere
 
 

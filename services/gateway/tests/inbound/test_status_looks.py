@@ -68,7 +68,7 @@ def steps_of(on: NodeId, of: ModelId) -> list[tuple[Any, Any]]:
 
 
 STEPS = [step for on, of in zip(NODES, MODELS, strict=True) for step in steps_of(on, of)]
-SHUNNED: tuple[dict[ReplicaId, str], ...] = (
+EJECTED: tuple[dict[ReplicaId, str], ...] = (
     {},
     {replica_id(MODELS[0], 1): "retiring"},
     {replica_id(MODELS[0], 1): "busy", ReplicaId("m-9-1"): "gone"},
@@ -82,7 +82,7 @@ def said(rendered: Rendered) -> tuple[Any, Any, tuple[str, ...]]:
 
 
 @settings(max_examples=150)
-@given(st.lists(st.tuples(st.sampled_from(STEPS), st.sampled_from(SHUNNED), st.booleans()), max_size=40))
+@given(st.lists(st.tuples(st.sampled_from(STEPS), st.sampled_from(EJECTED), st.booleans()), max_size=40))
 def test_a_look_that_was_kept_says_what_one_made_anew_would(told: list[tuple[Any, Any, bool]]) -> None:
     directory, log = Directory(), HandLog()
     kept = Rendered(directory)
@@ -93,12 +93,12 @@ def test_a_look_that_was_kept_says_what_one_made_anew_would(told: list[tuple[Any
             if isinstance(fact, BEGINNING) or getattr(fact, "add", ())
         ]
     )
-    for (aggregate, fact), shunned, looked in told:
+    for (aggregate, fact), ejected, looked in told:
         directory.fold([log.given(aggregate, fact)])
         if looked:
-            kept.update(shunned)
+            kept.update(ejected)
             anew = Rendered(directory)
-            anew.update(shunned)
+            anew.update(ejected)
             assert said(anew) == said(kept)
 
 
@@ -117,7 +117,7 @@ def test_every_piece_of_a_look_is_of_its_type(told: list[tuple[Any, Any]]) -> No
     directory, log = Directory(), HandLog()
     directory.fold([log.given(aggregate, fact) for aggregate, fact in [*STEPS[:12], *told]])
     rendered = Rendered(directory)
-    rendered.update(SHUNNED[1])
+    rendered.update(EJECTED[1])
     whole, page, _ = said(rendered)
     for look, types in ((whole, TYPES), (page, LINES)):
         for name, kind in types.items():
@@ -171,9 +171,9 @@ async def asked() -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
     """A client of the route, and what it is made from."""
     directory, log = grown(3, 2)
     caught_up = asyncio.Event()
-    world: Any = SimpleNamespace(directory=directory, log=log, running={}, problems={}, shunned={}, full=None)
+    world: Any = SimpleNamespace(directory=directory, log=log, running={}, problems={}, ejected={}, full=None)
     none = SimpleNamespace(total=0)
-    pool = SimpleNamespace(ejections=lambda: world.shunned)
+    pool = SimpleNamespace(ejections=lambda: world.ejected)
     dispatcher: Any = SimpleNamespace(in_flight=world.running, queue=none, loading=none, pool=pool)
     projection: Any = SimpleNamespace(position=1, caught_up=caught_up, halted=None)
     health: Any = SimpleNamespace(problems=world.problems, ready=True)
@@ -220,10 +220,10 @@ async def test_the_tag_changes_with_whatever_is_said(asked: tuple[httpx.AsyncCli
     running = await changed(after)
     world.problems["a"] = "the log is halted"
     troubled = await changed(running)
-    world.shunned[replica_id(MODELS[0], 1)] = "retiring"
-    shunned = await changed(troubled)
-    assert 5 == len({tag, after, running, troubled, shunned} - {""})
-    assert "" == await changed(shunned)
+    world.ejected[replica_id(MODELS[0], 1)] = "retiring"
+    ejected = await changed(troubled)
+    assert 5 == len({tag, after, running, troubled, ejected} - {""})
+    assert "" == await changed(ejected)
 
 
 async def test_the_page_is_not_told_each_nodes_trouble_as_a_sentence(asked: tuple[httpx.AsyncClient, Any]) -> None:

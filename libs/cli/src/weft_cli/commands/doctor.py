@@ -1,11 +1,11 @@
 """`weft doctor`: what is wrong with this machine and the mesh, and what to do about it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from weft_client import routes
@@ -18,6 +18,9 @@ from weft_cli import locate
 from weft_cli.doctor import machine, mesh, own_state, probes
 from weft_cli.doctor.finding import Finding, Verdict, note, ok, problem
 from weft_cli.render import on_terminal
+
+if TYPE_CHECKING:  # types alone: a command need not wait for what defines them
+    from weft_api import Node
 
 _GATEWAY_S = 5.0
 _NODES_ASKED = 64
@@ -57,7 +60,7 @@ def examine(folder: Path | None, url: str | None, pool: Executor) -> list[Findin
 def _mesh(folder: Path | None, url: str | None, pool: Executor) -> list[Finding]:
     gateway = locate.gateway(folder, url, timeout_s=_GATEWAY_S)
     try:
-        status: Mapping[str, Any] = routes.status(gateway)  # of any version: what it lacks is not judged
+        status = routes.status(gateway)
     except (Refused, Unreachable) as e:
         return [problem("mesh", "gateway", str(e), "weft logs gateway, or name another: --url URL")]
     parts = urlsplit(gateway.url)
@@ -69,9 +72,9 @@ def _mesh(folder: Path | None, url: str | None, pool: Executor) -> list[Finding]
         found += filter(None, [mesh.clock("the gateway", said.skew_s)])
         if not own and (why := own_state.unhealthy(said)) is not None:
             found.append(problem("mesh", "gateway", why, "look into its log"))
-    nodes: list[Mapping[str, Any]] = [each for each in status.get("nodes", []) if each.get("state") == "healthy"]
+    nodes = [each for each in status.get("nodes", []) if each["state"] == "healthy"]
 
-    def one(node: Mapping[str, Any]) -> list[Finding]:
+    def one(node: "Node") -> list[Finding]:
         return _node(node, own_machine=own, tls=tls)
 
     for each in pool.map(one, nodes[:_NODES_ASKED]):
@@ -81,11 +84,10 @@ def _mesh(folder: Path | None, url: str | None, pool: Executor) -> list[Finding]
     return found
 
 
-def _node(node: Mapping[str, Any], *, own_machine: bool, tls: bool = False) -> list[Finding]:
+def _node(node: "Node", *, own_machine: bool, tls: bool = False) -> list[Finding]:
     """Ask a healthy node's own server, where it can be reached from here: its problems and its clock."""
-    name, addresses = str(node.get("name")), cast("dict[str, Any]", node.get("addresses") or {})
-    host, port = str(addresses.get("host") or ""), addresses.get("http_port")
-    if not host or not isinstance(port, int) or (host in _LOOPBACK and not own_machine):
+    name, host, port = node["name"], node["addresses"]["host"], node["addresses"]["http_port"]
+    if not host or (host in _LOOPBACK and not own_machine):
         return []
     said = probes.over_http(host, port, "/healthz", tls=tls)
     if said.status == 0:

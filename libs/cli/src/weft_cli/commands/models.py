@@ -49,9 +49,9 @@ def deploy(
     name = _name(source, wanted, quiet=as_json)
     with naming_options(DEPLOY), _told_of_name(name):
         if dry_run:
-            from weft_cli.commands.trial import try_out
+            from weft_cli.commands.dry_run import show_dry_run
 
-            try_out(gateway, name, spec(source, wanted), as_json=as_json)
+            show_dry_run(gateway, name, spec(source, wanted), as_json=as_json)
             return
         answer = api.deploy(gateway, name, spec(source, wanted))
     if not as_json:

@@ -1,27 +1,37 @@
 """The mesh as its gateway knows it: the log, the tables, the brake, nodes and models. Pure."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from weft_client import accelerators
 
 from weft_cli.doctor.finding import Finding, note, ok, problem, warning
 
+if TYPE_CHECKING:  # types alone: a command need not wait for what defines them
+    from weft_api import Brake, Log, Model, Node, Replica, Status, Tables
+
 SKEW_S = 5.0
 """Clocks further apart make log lines hard to read together; certificates and credentials bear more."""
 SKEW_BAD_S = 300.0
-Body = Mapping[str, Any]
 
 
-def examine(status: Body) -> list[Finding]:
-    """Judge what `/api/status` says. What it doesn't say is not judged."""
-    return [
-        *_log(_body(status.get("log"))),
-        *_tables(_body(status.get("tables"))),
-        *_brake(_body(status.get("mesh")).get("brake")),
-        *_nodes(_list(status.get("nodes"))),
-        *_models(_list(status.get("models")), _list(status.get("replicas"))),
-    ]
+def examine(status: "Status") -> list[Finding]:
+    """Judge what `/api/status` says. A part that another version says otherwise is not judged."""
+    parts: tuple[Callable[[], list[Finding]], ...] = (
+        lambda: _log(status["log"]),
+        lambda: _tables(status["tables"]),
+        lambda: _brake(status["mesh"]["brake"]),
+        lambda: _nodes(status["nodes"]),
+        lambda: _models(status["models"], status["replicas"]),
+    )
+    return [found for part in parts for found in _judged(part)]
+
+
+def _judged(part: Callable[[], list[Finding]]) -> list[Finding]:
+    try:
+        return part()
+    except KeyError:
+        return []
 
 
 def clock(whose: str, skew_s: float | None) -> Finding | None:
@@ -36,37 +46,34 @@ def clock(whose: str, skew_s: float | None) -> Finding | None:
     return found("node", f"clock of {whose}", says, do)
 
 
-def _log(log: Body) -> list[Finding]:
-    if not log:
-        return []
-    if (halted := log.get("halted")) is not None:
+def _log(log: "Log") -> list[Finding]:
+    if (halted := log["halted"]) is not None:
         return [problem("mesh", "log", f"the gateway can't go on reading it: {halted}", "weft logs gateway")]
-    if log.get("connected") is False:
+    if not log["connected"]:
         return [problem("mesh", "log", "NATS is away: what runs is served, nothing can change", "weft logs nats")]
-    if (full := log.get("full")) is not None:
-        return [problem("mesh", "log", str(full), "free some of its disk")]
-    return [ok("mesh", "log", f"read up to position {log.get('position')}")]
+    if (full := log.get("full")) is not None:  # an older gateway's answer lacks it
+        return [problem("mesh", "log", full, "free some of its disk")]
+    return [ok("mesh", "log", f"read up to position {log['position']}")]
 
 
-def _tables(tables: Body) -> list[Finding]:
-    state = tables.get("state")
-    if state in (None, "off"):
-        return [note("mesh", "tables", "no database is set: lists answer 503")] if state == "off" else []
+def _tables(tables: "Tables") -> list[Finding]:
+    state = tables["state"]
+    if state == "off":
+        return [note("mesh", "tables", "no database is set: lists answer 503")]
     if state == "away":
         says = "Postgres is away: lists answer 503, all else goes on"
         return [problem("mesh", "tables", says, "weft logs postgres")]
     return [ok("mesh", "tables", f"Postgres is reached ({state})")]
 
 
-def _brake(brake: object) -> list[Finding]:
-    if not isinstance(brake, dict):
+def _brake(brake: "Brake | None") -> list[Finding]:
+    if brake is None:
         return []
-    said = cast("Body", brake)
-    says = f"set: {said.get('silent')} of {said.get('healthy_before')} nodes fell silent at once; nothing is replaced"
+    says = f"set: {brake['silent']} of {brake['healthy_before']} nodes fell silent at once; nothing is replaced"
     return [problem("mesh", "brake", says, "bring the nodes back, or if they are gone for good: weft brake lift")]
 
 
-def _nodes(nodes: Sequence[Body]) -> list[Finding]:
+def _nodes(nodes: "Sequence[Node]") -> list[Finding]:
     if not nodes:
         return [
             problem("node", "nodes", "there is none: nothing can run", "let a machine join: weft worker --join URL")
@@ -74,17 +81,19 @@ def _nodes(nodes: Sequence[Body]) -> list[Finding]:
     return [found for each in nodes for found in (_node(each), *_devices(each))]
 
 
-def _devices(node: Body) -> list[Finding]:
+def _devices(node: "Node") -> list[Finding]:
     """Its accelerators, and what could not be found out of them."""
-    name, hardware = f"devices of {node.get('name')}", _body(node.get("hardware"))
-    do = f"put that right there, then start its worker again: weft logs {node.get('name')}"
+    if (hardware := node["hardware"]) is None:
+        return []
+    name = f"devices of {node['name']}"
+    do = f"put that right there, then start its worker again: weft logs {node['name']}"
     found = [warning("node", name, each, do) for each in accelerators.notes(hardware)]
     words = accelerators.in_words(hardware)
     return [note("node", name, words), *found] if words else found
 
 
-def _node(node: Body) -> Finding:
-    name, state = str(node.get("name")), str(node.get("state"))
+def _node(node: "Node") -> Finding:
+    name, state = node["name"], node["state"]
     match state:
         case "healthy":
             return ok("node", name, "healthy")
@@ -100,27 +109,27 @@ def _node(node: Body) -> Finding:
             return problem(
                 "node",
                 name,
-                f"cut off: {node.get('reason')}",
+                f"cut off: {node['reason']}",
                 f"find out why; then weft nodes resume {name}, or weft nodes remove {name} --force",
             )
         case _:
             return note("node", name, state)
 
 
-def _models(models: Sequence[Body], replicas: Sequence[Body]) -> list[Finding]:
+def _models(models: "Sequence[Model]", replicas: "Sequence[Replica]") -> list[Finding]:
     if not models:
         return [note("model", "models", "none is deployed", "weft deploy tiny")]
-    return [_model(each, [r for r in replicas if r.get("model") == each.get("id")]) for each in models]
+    return [_model(each, [r for r in replicas if r["model"] == each["id"]]) for each in models]
 
 
-def _model(model: Body, replicas: Sequence[Body]) -> Finding:
-    name, state, reason = str(model.get("name")), str(model.get("state")), model.get("reason")
-    ready, wanted = int(model.get("ready") or 0), int(model.get("wanted") or 0)
+def _model(model: "Model", replicas: "Sequence[Replica]") -> Finding:
+    name, state, reason = model["name"], model["state"], model["reason"]
+    ready, wanted = model["ready"], model["wanted"]
     because = f": {reason}" if reason else ""
-    failing = model.get("failing")
+    failing = model.get("failing")  # an older gateway's answer lacks it
     match state:
         case "ready" if failing:
-            said = f"served by {ready} of {wanted} replicas of revision {model.get('serves')}; {reason}"
+            said = f"served by {ready} of {wanted} replicas of revision {model['serves']}; {reason}"
             return problem(
                 "model", name, said, f"deploy it as it should be, or when the cause is gone: weft retry {name}"
             )
@@ -135,18 +144,10 @@ def _model(model: Body, replicas: Sequence[Body]) -> Finding:
                 "model", name, f"no node can take it{because}", f"weft explain {name} says why, node by node"
             )
         case "loading":
-            failed = [str(each["reason"]) for each in replicas if each.get("state") == "failed" and each.get("reason")]
+            failed = [each["reason"] for each in replicas if each["state"] == "failed" and each["reason"]]
             because = because or (f": {failed[0]}" if failed else "")
             return warning("model", name, f"not served yet: it loads{because}", f"weft logs {name} --follow")
         case "empty":
             return note("model", name, "wants no replica", f"weft deploy … --name {name} --replicas 1")
         case _:
             return note("model", name, f"{state}{because}")
-
-
-def _body(value: object) -> Body:
-    return cast("Body", value) if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> Sequence[Body]:
-    return cast("list[Body]", value) if isinstance(value, list) else []

@@ -109,7 +109,7 @@ class EndpointConnection:
         self.state.ejected = str(error)
         self.state.engine_load = 0
         final = isinstance(error, SessionRefused) and error.reason in _FINAL
-        _log.info("replica shunned", replica=endpoint.replica, node=endpoint.node, why=str(error), final=final)
+        _log.info("replica ejected", replica=endpoint.replica, node=endpoint.node, why=str(error), final=final)
         if not final and self._reopening is None:
             self._reopening = asyncio.create_task(self._reopen())
 

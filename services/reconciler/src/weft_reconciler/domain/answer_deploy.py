@@ -33,7 +33,7 @@ from weft_reconciler.domain.state import State
 
 @dataclass(frozen=True, slots=True)
 class Deploy:
-    """One deploy request, or trial, under decision."""
+    """One deploy request, or dry run, under decision."""
 
     pending: PendingRequest
     asked: DeployRequested | TrialRequested
@@ -48,7 +48,7 @@ def answer_deploy(
 ) -> Decision | None:
     """Accept, reject, or None while nodes still look. Waits are bounded.
 
-    A trial is fulfilled where a deploy would be accepted, once every node has answered: whoever asked for it
+    A dry run is fulfilled where a deploy would be accepted, once every node has answered: whoever asked for it
     then finds in the log what it takes to compute where the replicas would go.
     """
     engines = state.fleet.engines

@@ -8,10 +8,10 @@ from weft_contracts.commit import Cause, Recorded
 from weft_contracts.facts import inspection, machine, node, run
 from weft_contracts.facts.fact import Fact
 from weft_contracts.ids import Incarnation, InspectionId, ReplicaId
+from weft_contracts.states import Phase
 
 K = TypeVar("K")
 V = TypeVar("V")
-Phase = Literal["installing", "fetching", "loading", "ready", "degraded", "stopping", "stopped", "failed"]
 OPEN: frozenset[Phase] = frozenset(("installing", "fetching", "loading", "ready", "degraded", "stopping"))
 """A run that the log believes to have a process."""
 

@@ -7,10 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from weft_contracts.commit import Recorded
-from weft_contracts.permissions import worker
 from weft_eventlog import WorkerLog
 from weft_runtime import traces
-from weft_runtime.connection import connect
 from weft_runtime.health import Health
 from weft_runtime.logs import get_logger
 
@@ -18,6 +16,7 @@ from weft_worker_agent.inbound.machine_loop import MachineWatch
 from weft_worker_agent.inbound.pressure_loop import PressureWatch
 from weft_worker_agent.inbound.reporting_loop import Reporting
 from weft_worker_agent.inbound.steering_loop import SteeringLoop
+from weft_worker_agent.outbound.mesh import connection
 from weft_worker_agent.outbound.mesh.credential import Credential
 from weft_worker_agent.outbound.mesh.identity import NodeIdentity
 from weft_worker_agent.outbound.mesh.joining import Joining
@@ -25,7 +24,6 @@ from weft_worker_agent.outbound.mesh.load_signal import signal_load
 from weft_worker_agent.outbound.processes.hosts import Hosts
 from weft_worker_agent.projections.own_log import OwnLog
 
-_CONNECT_S = 10.0
 _LOOK_S = 1.0
 _log: Any = get_logger("weft.log_connection")
 
@@ -73,21 +71,12 @@ class LogConnection:
                 renewed = await self._follow(client, credential)
             finally:
                 self.reporting = None
-                await _close(client)
+                await connection.close(client)
             credential = renewed or await self._joining.credential()
 
     async def _connected(self, credential: Credential) -> Any:
-        node = self._identity.node
         try:
-            async with asyncio.timeout(_CONNECT_S):
-                return await connect(
-                    credential.nats_url,
-                    jwt=credential.jwt,
-                    seed=self._identity.seed,
-                    inbox=worker(node).inbox,
-                    name=node,
-                    tls=credential.nats_tls,
-                )
+            return await connection.opened(self._identity, credential)
         except Exception as error:  # only the log and the runtime know NATS's errors
             _log.warning("the log is not reached", url=credential.nats_url, error=repr(error))
             await self._joining.tell(
@@ -171,11 +160,3 @@ class LogConnection:
 def _renew_at(credential: Credential) -> float:
     """Half of its life, and up to a tenth later, so that nodes that came together don't return together."""
     return credential.renew_at + random.uniform(0, 0.1) * (credential.renew_at - credential.got_at)
-
-
-async def _close(client: Any) -> None:
-    try:
-        async with asyncio.timeout(2.0):
-            await client.close()
-    except Exception as error:  # it is given up anyway
-        _log.debug("closing", error=repr(error))

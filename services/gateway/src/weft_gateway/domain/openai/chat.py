@@ -4,21 +4,25 @@ from typing import Any
 
 import msgspec
 
-from weft_gateway.domain.attribution import attribution_of
 from weft_gateway.domain.inference_request import InferenceRequest
-from weft_gateway.domain.openai.decoding import decode, too_deep
-from weft_gateway.domain.openai.fields import CommonFields, Neutral, refuse_unless_neutral, unsupported
+from weft_gateway.domain.openai.decoding import checked
+from weft_gateway.domain.openai.fields import (
+    MODERATION,
+    NO_SETTING,
+    SERVICE_TIER,
+    CommonFields,
+    Neutral,
+    attribution_in,
+    refuse_unless_neutral,
+    unsupported,
+)
 from weft_gateway.domain.openai.messages import Turn, messages_of
-from weft_gateway.domain.openai.ranges import inference_request, out_of_range, token_budget
+from weft_gateway.domain.openai.ranges import inference_request, likeliest, token_budget
 from weft_gateway.domain.openai.response_format import ResponseFormat, constraint_of
 from weft_gateway.domain.openai.tools import Choice, Tool, tools_of, with_tools
 from weft_gateway.domain.refused import Refused
 
-MAX_TOP_LOGPROBS = 20
 _FUNCTIONS = "it is deprecated; use `tools`"
-TIERS = ("auto", "default")
-"""Of service: both are the one that there is."""
-_NO_SETTING = "models here have no such setting"
 
 
 class ChatBody(CommonFields, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -56,24 +60,21 @@ _REFUSED: tuple[Neutral, ...] = (
     ("functions", ([],), _FUNCTIONS),
     ("function_call", ("none", "auto"), _FUNCTIONS),
     ("modalities", (["text"],), "only text is answered"),
-    ("moderation", (), "nothing is moderated"),
+    MODERATION,
     ("audio", (), "only text is answered"),
     ("prediction", (), "predicted outputs are not used"),
-    ("reasoning_effort", ("none",), _NO_SETTING),
-    ("verbosity", ("medium",), _NO_SETTING),
+    ("reasoning_effort", ("none",), NO_SETTING),
+    ("verbosity", ("medium",), NO_SETTING),
     ("web_search_options", (), "there is no web search"),
     ("store", (False,), "answers are not stored"),
-    ("service_tier", TIERS, "there is one tier here; use auto or default"),
+    SERVICE_TIER,
 )
 _decoder = msgspec.json.Decoder(ChatBody)
 
 
 def check_chat(body: bytes) -> InferenceRequest:
     """The request in a body. Raises Refused."""
-    try:
-        return _checked(decode(_decoder, body))
-    except RecursionError:  # of a schema that decoding just managed
-        raise too_deep() from None
+    return checked(_decoder, body, _checked)
 
 
 def _checked(found: ChatBody) -> InferenceRequest:
@@ -99,21 +100,14 @@ def _checked(found: ChatBody) -> InferenceRequest:
         calls=() if tools is None else tools.names,
         scores=scores,
         service_tier="" if found.service_tier is None else "default",
-        attribution=attribution_of(
-            metadata=found.metadata,
-            user=found.user,
-            safety_identifier=found.safety_identifier,
-            prompt_cache_key=found.prompt_cache_key,
-        ),
+        attribution=attribution_in(found),
     )
 
 
 def _scores(body: ChatBody) -> int | None:
-    top = body.top_logprobs
-    if top is not None and not 0 <= top <= MAX_TOP_LOGPROBS:
-        raise out_of_range("top_logprobs", top, f"from 0 to {MAX_TOP_LOGPROBS}")
+    top = likeliest(body.top_logprobs)
     if body.logprobs:
-        return top or 0
+        return top
     if top:
         raise Refused(400, "`top_logprobs` is only taken together with `logprobs: true`.", param="top_logprobs")
     return None

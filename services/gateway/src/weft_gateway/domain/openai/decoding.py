@@ -1,6 +1,7 @@
 """A JSON body as a typed request; what does not fit becomes one sentence."""
 
 import re
+from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
@@ -8,6 +9,7 @@ import msgspec
 from weft_gateway.domain.refused import Refused
 
 B = TypeVar("B")
+C = TypeVar("C")
 _AT = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 _MISSING = re.compile(r"Object missing required field `(?P<field>[^`]+)`")
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>[^`]+)`")
@@ -35,7 +37,7 @@ def decode(decoder: "msgspec.json.Decoder[B]", body: bytes) -> B:
         why = str(error).removeprefix("JSON is malformed: ")
         raise Refused(400, f"The body is not JSON: {why}.", code="malformed_json") from None
     except RecursionError:
-        raise too_deep() from None
+        raise _too_deep() from None
 
 
 def converted(value: object, type: type[B], at: str) -> B:
@@ -46,7 +48,15 @@ def converted(value: object, type: type[B], at: str) -> B:
         raise _misfit(str(error), at) from None
 
 
-def too_deep() -> Refused:
+def checked(decoder: "msgspec.json.Decoder[B]", body: bytes, rule: Callable[[B], C]) -> C:
+    """What a rule makes of a body whose schemas it walks through. Raises Refused."""
+    try:
+        return rule(decode(decoder, body))
+    except RecursionError:  # of a schema that decoding just managed
+        raise _too_deep() from None
+
+
+def _too_deep() -> Refused:
     """The refusal of values in values in values."""
     return Refused(400, "The body is nested too deeply; JSON here has some hundred levels.", code="malformed_json")
 

@@ -10,6 +10,7 @@ MAX_STOPS = 16
 MAX_STOP_CHARS = 256
 MAX_BIASES = 1024
 MAX_ID_DIGITS = 10
+MAX_TOP_LOGPROBS = 20
 _HUGE = 2**31 - 1
 _RANGES: tuple[tuple[str, float, float, str], ...] = (
     ("temperature", 0.0, 2.0, "from 0 to 2"),
@@ -45,6 +46,19 @@ def token_budget(field: str, value: int | None) -> int:
     if not 1 <= value <= _HUGE:
         raise out_of_range(field, value, "1 or more and at most the model's context")
     return value
+
+
+def likeliest(top_logprobs: int | None) -> int:
+    """Of how many likeliest tokens log probabilities are wanted. Raises Refused."""
+    if top_logprobs is not None and not 0 <= top_logprobs <= MAX_TOP_LOGPROBS:
+        raise out_of_range("top_logprobs", top_logprobs, f"from 0 to {MAX_TOP_LOGPROBS}")
+    return top_logprobs or 0
+
+
+def check_streamed(stream: bool | None) -> None:
+    """`stream_options` are there: they are refused where nothing is streamed. Raises Refused."""
+    if not stream:
+        raise Refused(400, "`stream_options` is only taken together with `stream: true`.", param="stream_options")
 
 
 def out_of_range(field: str, value: float, right: str) -> Refused:
@@ -99,6 +113,5 @@ def _bias(value: dict[str, float] | None) -> tuple[tuple[int, float], ...]:
 def _include_usage(body: CommonFields) -> bool:
     if body.stream_options is None:
         return False
-    if not body.stream:
-        raise Refused(400, "`stream_options` is only taken together with `stream: true`.", param="stream_options")
+    check_streamed(body.stream)
     return body.stream_options.include_usage

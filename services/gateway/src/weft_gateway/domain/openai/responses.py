@@ -2,12 +2,18 @@
 
 import msgspec
 
-from weft_gateway.domain.attribution import attribution_of
 from weft_gateway.domain.inference_request import Constraint, InferenceRequest
-from weft_gateway.domain.openai.chat import MAX_TOP_LOGPROBS, TIERS
-from weft_gateway.domain.openai.decoding import decode, too_deep
-from weft_gateway.domain.openai.fields import Neutral, refuse_unless_neutral, unsupported
-from weft_gateway.domain.openai.ranges import out_of_range, sampling_of, token_budget
+from weft_gateway.domain.openai.decoding import checked
+from weft_gateway.domain.openai.fields import (
+    MODERATION,
+    NO_SETTING,
+    SERVICE_TIER,
+    Neutral,
+    attribution_in,
+    refuse_unless_neutral,
+    unsupported,
+)
+from weft_gateway.domain.openai.ranges import check_streamed, likeliest, sampling_of, token_budget
 from weft_gateway.domain.openai.response_body import ResponseBody, TextFormat
 from weft_gateway.domain.openai.response_echo import echo_of
 from weft_gateway.domain.openai.response_format import asks_for_schema, plain_constraint, schema_text
@@ -44,8 +50,8 @@ _REFUSED: tuple[Neutral, ...] = (
     ("prompt", (), "no prompts are kept here; send `instructions` and `input`"),
     ("context_management", ([],), "the input is taken as it is"),
     ("truncation", ("disabled",), "the input is taken as it is; send what the model's context holds"),
-    ("service_tier", TIERS, "there is one tier here; use auto or default"),
-    ("moderation", (), "nothing is moderated"),
+    SERVICE_TIER,
+    MODERATION,
     ("image", (), "only text is taken"),
     ("access_programs", (), "there are none"),
 )
@@ -54,10 +60,7 @@ _decoder = msgspec.json.Decoder(ResponseBody)
 
 def check_response(body: bytes) -> InferenceRequest:
     """The request in a body. Raises Refused."""
-    try:
-        return _checked(decode(_decoder, body))
-    except RecursionError:  # of a schema that decoding just managed
-        raise too_deep() from None
+    return checked(_decoder, body, _checked)
 
 
 def _checked(found: ResponseBody) -> InferenceRequest:
@@ -88,23 +91,18 @@ def _checked(found: ResponseBody) -> InferenceRequest:
         calls=() if tools is None else tools.names,
         scores=scores,
         response_echo=echo_of(found),
-        attribution=attribution_of(
-            metadata=found.metadata,
-            user=found.user,
-            safety_identifier=found.safety_identifier,
-            prompt_cache_key=found.prompt_cache_key,
-        ),
+        attribution=attribution_in(found),
     )
 
 
 def _check_settings(body: ResponseBody) -> None:
     for field, value in (body.reasoning or {}).items():
         if value is not None and (field, value) != ("effort", "none"):
-            raise unsupported(f"reasoning.{field}", "models here have no such setting")
+            raise unsupported(f"reasoning.{field}", NO_SETTING)
     if body.text is not None and body.text.verbosity not in (None, "medium"):
-        raise unsupported("text.verbosity", "models here have no such setting")
-    if body.stream_options is not None and not body.stream:
-        raise Refused(400, "`stream_options` is only taken together with `stream: true`.", param="stream_options")
+        raise unsupported("text.verbosity", NO_SETTING)
+    if body.stream_options is not None:
+        check_streamed(body.stream)
 
 
 def _scores(body: ResponseBody) -> int | None:
@@ -114,10 +112,8 @@ def _scores(body: ResponseBody) -> int | None:
             known = ", ".join(sorted(INCLUDABLE))
             what = f"`include[{place}]` is {wanted[:64]!r}; it must be one of {known}."
             raise Refused(400, what, param=f"include[{place}]", code="invalid_value")
-    top = body.top_logprobs
-    if top is not None and not 0 <= top <= MAX_TOP_LOGPROBS:
-        raise out_of_range("top_logprobs", top, f"from 0 to {MAX_TOP_LOGPROBS}")
-    return (top or 0) if top or LOGPROBS in (body.include or ()) else None
+    top = likeliest(body.top_logprobs)
+    return top if top or LOGPROBS in (body.include or ()) else None
 
 
 def _constraint(format: TextFormat | None) -> Constraint | None:

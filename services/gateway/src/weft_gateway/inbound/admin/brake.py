@@ -6,9 +6,9 @@ from weft_contracts.facts.request import BrakeLiftRequested
 
 from weft_gateway.inbound.admin.asking import Asking, done
 from weft_gateway.inbound.admin.bodies import ReasonBody
-from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.http.answer import Answer, answering
 from weft_gateway.inbound.http.json_route import JSONRoute
+from weft_gateway.inbound.http.openapi_document import PROBLEMS
 
 
 class Brake:

@@ -14,10 +14,10 @@ from weft_eventlog import EventLog, LogUnavailable, Projection
 
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.shapes import event_shape
-from weft_gateway.inbound.admin.documented import EVENT_STREAM, PROBLEMS
 from weft_gateway.inbound.admin.listing import MAX_SEQUENCE, Place
 from weft_gateway.inbound.http.answer import Answer
 from weft_gateway.inbound.http.auth_middleware import may_go_on
+from weft_gateway.inbound.http.openapi_document import EVENT_STREAM, PROBLEMS
 from weft_gateway.outbound.changes import away
 
 FOLLOWERS = 64

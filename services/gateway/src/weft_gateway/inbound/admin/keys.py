@@ -17,11 +17,11 @@ from weft_gateway.domain.keys import KeyView, key_shape
 from weft_gateway.domain.refused import Refused
 from weft_gateway.inbound.admin.asking import Asking, arisen, done
 from weft_gateway.inbound.admin.bodies import KeyBody
-from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.listing import Cursor, Limit, Word
 from weft_gateway.inbound.http.answer import Answer, answering
 from weft_gateway.inbound.http.auth_middleware import caller_of
 from weft_gateway.inbound.http.json_route import JSONRoute
+from weft_gateway.inbound.http.openapi_document import PROBLEMS
 from weft_gateway.outbound.changes import OwnChange
 from weft_gateway.outbound.key_names import KeyNames
 from weft_gateway.projections.keys import Keys

@@ -11,7 +11,7 @@ from weft_fleet import NodeView, ReplicaView
 from weft_runtime.logs import get_logger
 
 from weft_gateway.domain.refused import Refused
-from weft_gateway.inbound.admin.documented import EVENT_STREAM, PROBLEMS
+from weft_gateway.inbound.http.openapi_document import EVENT_STREAM, PROBLEMS
 from weft_gateway.outbound import node_http
 from weft_gateway.outbound.node_http import NodeResponse, NodeUnreachable
 from weft_gateway.projections.directory import Directory

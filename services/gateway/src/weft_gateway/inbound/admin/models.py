@@ -14,10 +14,10 @@ from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.shapes import model_shape, replica_shape
 from weft_gateway.inbound.admin.asking import Asking, done
 from weft_gateway.inbound.admin.bodies import DeployBody
-from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.listing import Cursor, Limit, Source, Word, page
 from weft_gateway.inbound.http.answer import Answer, answering
 from weft_gateway.inbound.http.json_route import JSONRoute
+from weft_gateway.inbound.http.openapi_document import PROBLEMS
 from weft_gateway.projections.directory import Directory
 
 

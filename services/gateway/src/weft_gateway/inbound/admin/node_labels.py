@@ -12,10 +12,10 @@ from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.shapes import labels_shape
 from weft_gateway.inbound.admin.asking import Asking
 from weft_gateway.inbound.admin.bodies import LabelName, LabelValue
-from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.naming import named_node
 from weft_gateway.inbound.http.answer import Answer, answering
 from weft_gateway.inbound.http.json_route import JSONRoute
+from weft_gateway.inbound.http.openapi_document import PROBLEMS
 from weft_gateway.projections.directory import Directory
 
 Whole = Annotated[dict[LabelName, LabelValue], Field(max_length=64), Body()]

@@ -8,10 +8,10 @@ from weft_contracts.ids import ModelId, NodeId
 from weft_gateway.domain.shapes import replica_shape
 from weft_gateway.inbound.admin.asking import Asking, done
 from weft_gateway.inbound.admin.bodies import DrainBody
-from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.naming import named_node
 from weft_gateway.inbound.http.answer import Answer, answering
 from weft_gateway.inbound.http.json_route import JSONRoute
+from weft_gateway.inbound.http.openapi_document import PROBLEMS
 from weft_gateway.projections.directory import Directory
 
 

@@ -20,11 +20,11 @@ from weft_gateway.domain.node_bodies import DRAIN_S, MAX_REASON
 from weft_gateway.domain.shapes import node_detail
 from weft_gateway.inbound.admin.asking import Asking, arisen, done
 from weft_gateway.inbound.admin.bodies import DrainBody, DrainSeconds, ReasonBody, RejectBody
-from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.listing import PRINTABLE, Cursor, Limit, Source, Word, page
 from weft_gateway.inbound.admin.naming import named_node
 from weft_gateway.inbound.http.answer import Answer, answering
 from weft_gateway.inbound.http.json_route import JSONRoute
+from weft_gateway.inbound.http.openapi_document import PROBLEMS
 from weft_gateway.inbound.nodes.heartbeats import Heartbeats
 from weft_gateway.projections.directory import Directory
 

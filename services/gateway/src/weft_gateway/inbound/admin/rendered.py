@@ -59,7 +59,7 @@ class Rendered:
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
         self._version = -1
-        self._shunned: Mapping[ReplicaId, str] = {}
+        self._ejected: Mapping[ReplicaId, str] = {}
         self._nodes: dict[NodeId, _Node] = {}
         self._models: dict[ModelId, _Model] = {}
         self._replicas: dict[ReplicaId, _Replica] = {}
@@ -70,17 +70,17 @@ class Rendered:
         self._page: bytes | None = None
         self.problems: tuple[str, ...] = ()
 
-    def update(self, shunned: Mapping[ReplicaId, str]) -> int:
-        """Follow the fleet; its version. `shunned` says which replicas this gateway doesn't ask, and why."""
-        if self._version != self._directory.version or self._shunned != shunned:
-            touched = self._follow_replicas() | self._follow_shunned(shunned)
+    def update(self, ejected: Mapping[ReplicaId, str]) -> int:
+        """Follow the fleet; its version. `ejected` says which replicas this gateway doesn't ask, and why."""
+        if self._version != self._directory.version or self._ejected != ejected:
+            touched = self._follow_replicas() | self._follow_ejected(ejected)
             if self._follow_nodes():
                 touched |= self._forget_replicas()
             self._follow_models(touched)
             stands = {id: model.stands for id, model in self._models.items()}
             self.problems = tuple(problems_of(self._directory.fleet, stands))
             self._whole = self._page = None
-            self._version, self._shunned = self._directory.version, dict(shunned)
+            self._version, self._ejected = self._directory.version, dict(ejected)
         return self._version
 
     def whole(self) -> bytes:
@@ -127,9 +127,9 @@ class Rendered:
                 touched.add(model)
         return touched
 
-    def _follow_shunned(self, shunned: Mapping[ReplicaId, str]) -> set[ModelId]:
+    def _follow_ejected(self, ejected: Mapping[ReplicaId, str]) -> set[ModelId]:
         touched = set[ModelId]()
-        for id, _ in self._shunned.items() ^ shunned.items():
+        for id, _ in self._ejected.items() ^ ejected.items():
             if (known := self._replicas.get(id)) is not None:
                 known.shape = known.line = None
                 touched.add(known.view.model)
@@ -192,7 +192,7 @@ class Rendered:
         if each.shape is None:
             view = each.view
             shape = replica_shape(view, self._name(view), self._directory.fleet.nodes)
-            shown: ShownReplica = {**shape, "shunned": self._shunned.get(view.id)}
+            shown: ShownReplica = {**shape, "shunned": self._ejected.get(view.id)}
             each.shape = _encode(shown)
         return each.shape
 
@@ -200,7 +200,7 @@ class Rendered:
         if each.line is None:
             view = each.view
             line = replica_line(view, self._name(view), self._directory.fleet.nodes)
-            shown: ShownReplicaLine = {**line, "shunned": self._shunned.get(view.id)}
+            shown: ShownReplicaLine = {**line, "shunned": self._ejected.get(view.id)}
             each.line = _encode(shown)
         return each.line
 

@@ -3,9 +3,9 @@
 from fastapi import APIRouter
 from weft_api import ReplicaPage
 
-from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.listing import Cursor, Limit, Source, Word, page
 from weft_gateway.inbound.http.answer import Answer, answering
+from weft_gateway.inbound.http.openapi_document import PROBLEMS
 
 
 class Replicas:

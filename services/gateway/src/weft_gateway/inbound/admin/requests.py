@@ -6,9 +6,9 @@ from weft_contracts.ids import RequestId, is_id
 
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.shapes import request_shape
-from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.listing import Limit, Place, Source, Word, page
 from weft_gateway.inbound.http.answer import Answer, answering
+from weft_gateway.inbound.http.openapi_document import PROBLEMS
 from weft_gateway.outbound.changes import Changes
 from weft_gateway.projections.requests import Requests
 

@@ -13,8 +13,8 @@ from weft_runtime.health import Health
 
 from weft_gateway.domain.request_headers import matches_entity_tag
 from weft_gateway.domain.shapes import brake_shape
-from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.rendered import Rendered
+from weft_gateway.inbound.http.openapi_document import PROBLEMS
 from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
 from weft_gateway.outbound.log_space import LogSpace
 from weft_gateway.projections.directory import Directory
@@ -54,8 +54,8 @@ class Status:
         """Nodes, models, replicas, the log, the brake, and what is wrong. `view=page`: counts, and of nodes and of
         each model's replicas the first few, those that need an eye before the others; of what is wrong, what is no
         node's and no model's. The entity tag changes with what is said."""
-        shunned = {replica: why for replica, why in self._dispatcher.pool.ejections().items() if why is not None}
-        version = self._rendered.update(shunned)
+        ejected = {replica: why for replica, why in self._dispatcher.pool.ejections().items() if why is not None}
+        version = self._rendered.update(ejected)
         own = list(self._health.problems.values())
         if not self._connected():
             own.insert(0, "the event log is away: what runs is served, nothing can change")
@@ -64,7 +64,7 @@ class Status:
         brake = self._rendered.problems[:1] if self._directory.fleet.brake else ()
         said = (*own, *self._rendered.problems) if view == "all" else (*own, *brake)
         head = msgspec.json.encode(self._head(said, full, degraded=bool(own or self._rendered.problems)))
-        said_of = f"{view} {version} {sorted(shunned.items())} ".encode()
+        said_of = f"{view} {version} {sorted(ejected.items())} ".encode()
         tag = f'"{blake2b(said_of + head, digest_size=12).hexdigest()}"'
         headers = {"etag": tag, "cache-control": "no-cache"}
         if matches_entity_tag(if_none_match, tag):

@@ -13,10 +13,10 @@ from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.registration_token import token_shape
 from weft_gateway.inbound.admin.asking import Asking, arisen, done
 from weft_gateway.inbound.admin.bodies import TokenBody
-from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.listing import Cursor, Limit, Word
 from weft_gateway.inbound.http.answer import Answer, answering
 from weft_gateway.inbound.http.json_route import JSONRoute
+from weft_gateway.inbound.http.openapi_document import PROBLEMS
 from weft_gateway.projections.registration_tokens import Tokens
 
 _DRAWN = frozenset({"token", "hash"})

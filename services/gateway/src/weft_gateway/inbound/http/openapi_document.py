@@ -1,4 +1,4 @@
-"""The API's own document: FastAPI's, with what FastAPI never sees: the bodies of the hot routes, and problems."""
+"""The API's own document: FastAPI's, with what FastAPI never sees: the bodies of the hot routes, problems, streams."""
 
 from typing import Any
 
@@ -12,6 +12,7 @@ from weft_gateway.domain.node_bodies import NODE_BODIES
 from weft_gateway.domain.openai.chat import ChatBody
 from weft_gateway.domain.openai.completions import CompletionBody
 from weft_gateway.domain.openai.response_body import ResponseBody
+from weft_gateway.domain.problems import PROBLEM
 
 _BODIES = (ChatBody, CompletionBody, ResponseBody, *NODE_BODIES)
 _SCHEMAS = "#/components/schemas/"
@@ -53,6 +54,16 @@ OPENAI_ERRORS: dict[int | str, dict[str, Any]] = {
     "5XX": {"description": "OpenAI's error object", **_content(_ERROR)},
 }
 """For the routers of OpenAI's routes."""
+_PROBLEM: dict[str, Any] = {
+    "description": "A problem, in one sentence",
+    "content": {PROBLEM: {"schema": {"$ref": f"{_SCHEMAS}Problem"}}},
+}
+PROBLEMS: dict[int | str, dict[str, Any]] = {"4XX": _PROBLEM, "5XX": _PROBLEM}
+"""For the routers of all other routes."""
+EVENT_STREAM: dict[str, Any] = {
+    "content": {"text/event-stream": {"schema": {"type": "string", "description": "Server-sent events, as they come."}}}
+}
+"""For the answer of a route that can be followed."""
 
 
 def hot_route_document(name: str) -> dict[str, Any]:

@@ -12,12 +12,11 @@ from weft_runtime.logs import get_logger
 from weft_gateway.domain.ability import check_embeds
 from weft_gateway.domain.caller import NOBODY, Caller
 from weft_gateway.domain.openai.embeddings import EmbeddingRequest, check_embedding, check_length, embedding_answer
-from weft_gateway.domain.problems import openai_error
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.routing.endpoint_state import EndpointState, replica_headers
 from weft_gateway.domain.routing.routing_options import NO_OPTIONS, RoutingOptions, check_replica
 from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
-from weft_gateway.inbound.inference.response_writer import ResponseWriter
+from weft_gateway.inbound.inference.response_writer import ResponseWriter, answer_refusal
 from weft_gateway.inbound.inference.routing_task import RoutingTask
 from weft_gateway.inbound.metrics import Metrics
 
@@ -72,8 +71,7 @@ class InFlightEmbedding:
         """End it with an error."""
         if self.done:
             return
-        headers = {"x-request-id": self.correlation_id, **refused.headers}
-        self._writer.answer(refused.status, "application/json", openai_error(refused), headers)
+        answer_refusal(self._writer, refused, self.correlation_id)
         self.done, self.outcome = True, f"{refused.status}"
 
     def abandon(self) -> None:
@@ -123,8 +121,7 @@ class EmbeddingDispatcher:
             if options.replica is not None:
                 check_replica(self.directory.fleet, model, options.replica)
         except Refused as refused:
-            headers = {"x-request-id": correlation_id, **refused.headers}
-            writer.answer(refused.status, "application/json", openai_error(refused), headers)
+            answer_refusal(writer, refused, correlation_id)
             return None
         embedding = InFlightEmbedding(request, writer, correlation_id, self.now())
         embedding.routing = options

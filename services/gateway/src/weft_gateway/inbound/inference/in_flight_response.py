@@ -3,10 +3,9 @@
 from typing import TYPE_CHECKING
 
 from weft_gateway.domain.answers.choice_encoder import AnswerEnvelope, FinishReason, Usage
-from weft_gateway.domain.problems import openai_error
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.routing.routing_options import NO_OPTIONS
-from weft_gateway.inbound.inference.response_writer import ResponseWriter
+from weft_gateway.inbound.inference.response_writer import ResponseWriter, answer_refusal
 
 if TYPE_CHECKING:
     from weft_gateway.inbound.inference.in_flight_choice import InFlightChoice
@@ -84,8 +83,7 @@ class InFlightResponse:
         if self._started:
             self._writer.end(self._envelope.broken(refused))
         else:
-            headers = {"x-request-id": choice.correlation_id, **refused.headers}
-            self._writer.answer(refused.status, "application/json", openai_error(refused), headers)
+            answer_refusal(self._writer, refused, choice.correlation_id)
         self._give_up(choice, f"{refused.status}")
 
     def abandon(self) -> None:

@@ -20,7 +20,6 @@ from weft_gateway.domain.inference_request import InferenceRequest
 from weft_gateway.domain.openai.chat import check_chat
 from weft_gateway.domain.openai.completions import check_completion
 from weft_gateway.domain.openai.responses import check_response
-from weft_gateway.domain.problems import openai_error
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.routing.endpoint_state import EndpointState, restricted_to
 from weft_gateway.domain.routing.filters import Filter, has_room, reachable
@@ -31,7 +30,7 @@ from weft_gateway.inbound.inference.in_flight_choice import InFlightChoice
 from weft_gateway.inbound.inference.in_flight_response import InFlightResponse
 from weft_gateway.inbound.inference.limits import Limits
 from weft_gateway.inbound.inference.queue import BusyQueue, LoadingLine
-from weft_gateway.inbound.inference.response_writer import ResponseWriter
+from weft_gateway.inbound.inference.response_writer import ResponseWriter, answer_refusal
 from weft_gateway.inbound.inference.routing_task import RoutingTask
 from weft_gateway.outbound.connection_pool import ConnectionPool
 from weft_gateway.projections.directory import Directory
@@ -107,8 +106,7 @@ class RequestDispatcher:
                 check_replica(self.directory.fleet, model, options.replica)
             each = split_choices(request, len(body), random.getrandbits(64))
         except Refused as refused:
-            headers = {"x-request-id": correlation_id, **refused.headers}
-            writer.answer(refused.status, "application/json", openai_error(refused), headers)
+            answer_refusal(writer, refused, correlation_id)
             return None
         number = f"{self._instance}-{self._last_id:x}"
         envelope = envelope_for(request, number, int(time.time()), model.name, model.serving.digest)

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Protocol
 
+from weft_gateway.domain.problems import openai_error
+from weft_gateway.domain.refused import Refused
+
 
 class ResponseWriter(Protocol):
     """One response. Every method is quick and never raises for a client that is gone."""
@@ -22,3 +25,9 @@ class ResponseWriter(Protocol):
     def end(self, data: bytes) -> None:
         """The last bytes of the stream."""
         ...
+
+
+def answer_refusal(writer: ResponseWriter, refused: Refused, correlation_id: str) -> None:
+    """The whole response of a request that is refused before any of its answer was sent."""
+    headers = {"x-request-id": correlation_id, **refused.headers}
+    writer.answer(refused.status, "application/json", openai_error(refused), headers)

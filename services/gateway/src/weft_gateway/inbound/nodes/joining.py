@@ -6,8 +6,8 @@ from typing import Annotated
 
 import msgspec
 from fastapi import APIRouter, Header, Request
-from fastapi.responses import JSONResponse, Response
-from weft_api import NodeChanged
+from fastapi.responses import Response
+from weft_api import NodeChanged, NodeCredential, NodeWaits
 from weft_contracts import certificates
 from weft_contracts.facts.request import JoinRequested
 from weft_contracts.facts.values import Addresses
@@ -19,9 +19,8 @@ from weft_gateway.domain.rate_limiter import too_often
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.token_buckets import TokenBuckets
 from weft_gateway.inbound.admin.asking import Asking, done
-from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.http.answer import Answer, answering
-from weft_gateway.inbound.http.openapi_document import node_route_document
+from weft_gateway.inbound.http.openapi_document import PROBLEMS, node_route_document
 from weft_gateway.inbound.nodes.registration_quota import RegistrationQuota
 from weft_gateway.inbound.nodes.signatures import (
     NONCE,
@@ -69,7 +68,14 @@ class Joining:
         self.router = APIRouter(tags=["joining"], responses=PROBLEMS)
         body, signed = node_route_document(RegisterBody), node_route_document(SignedBody)
         answering(self.router)(REGISTER, self.register, "POST", status_code=202, openapi_extra=body)
-        self.router.add_api_route("/api/node/credential", self.credential, methods=["POST"], openapi_extra=signed)
+        self.router.add_api_route(
+            "/api/node/credential",
+            self.credential,
+            methods=["POST"],
+            response_model=NodeCredential,
+            responses={202: {"model": NodeWaits, "description": "There is none yet"}},
+            openapi_extra=signed,
+        )
 
     async def register(
         self,
@@ -133,7 +139,7 @@ class Joining:
         body = await read_body(request, _SIGNED)
         node = signing_node(self._directory, body, "credential", lambda: count_failure(request), self._now())
         if not node.approved:
-            return JSONResponse({"state": "pending"}, status_code=202)
+            return _waits()
         if node.cut_off is not None:
             what = f"Node {node.name!r} is cut off: {node.cut_off}. An admin brings it back: weft nodes resume."
             raise Refused(423, what, code="node_cut_off")
@@ -142,5 +148,9 @@ class Joining:
         except Exception:  # whatever the log's client says, the node polls again
             raise away() from None
         if found is None:
-            return JSONResponse({"state": "pending"}, status_code=202)
+            return _waits()
         return Response(found, media_type="application/json", headers={"cache-control": "no-store"})
+
+
+def _waits() -> Answer[NodeWaits]:
+    return Answer({"state": "pending"}, 202)

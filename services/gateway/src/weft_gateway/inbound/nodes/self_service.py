@@ -13,10 +13,9 @@ from weft_contracts.ids import NodeId
 
 from weft_gateway.domain.node_bodies import SignedBody, SignedDrainBody
 from weft_gateway.inbound.admin.asking import Asking, done
-from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.node_models import models_on
 from weft_gateway.inbound.http.answer import Answer, answering
-from weft_gateway.inbound.http.openapi_document import node_route_document
+from weft_gateway.inbound.http.openapi_document import PROBLEMS, node_route_document
 from weft_gateway.inbound.nodes.signatures import signing_node
 from weft_gateway.inbound.nodes.untrusted_body import count_failure, read_body
 from weft_gateway.projections.directory import Directory

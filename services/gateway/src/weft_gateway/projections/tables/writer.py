@@ -5,15 +5,16 @@ Rows come from the same fold that routes requests, so the lists and `/api/status
 
 import asyncio
 import random
-from typing import Any, Literal
+from typing import Any
 
 from sqlmodel import SQLModel
+from weft_api import WriterState
 from weft_contracts.ids import RequestId
 from weft_contracts.subjects import kind_filter
 from weft_eventlog import EventLog, LogUnavailable, Projection
 from weft_readmodel.changes import Changes
+from weft_readmodel.checkpoint import Position
 from weft_readmodel.errors import FenceHeld, FenceLost
-from weft_readmodel.position import Position
 from weft_readmodel.tables import Tables, hold
 from weft_runtime.logs import get_logger
 
@@ -25,7 +26,6 @@ from weft_gateway.projections.tables.rows import FOLD_VERSION, TABLES, RequestRo
 
 _log: Any = get_logger("weft.gateway.tables")
 NAME = "gateway"
-WriterState = Literal["starting", "following", "another gateway", "away"]
 _CHUNK = 1000
 _PAUSE = 1.0
 _LONGEST_PAUSE = 10.0

@@ -14,12 +14,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from weft_contracts.permissions import worker
 from weft_contracts.signals import Lease
 from weft_contracts.subjects import node_lease
-from weft_runtime.connection import connect
 from weft_runtime.logs import get_logger
 
+from weft_worker_agent.outbound.mesh import connection
 from weft_worker_agent.outbound.mesh.credential import Credential
 from weft_worker_agent.outbound.mesh.identity import NodeIdentity
 
@@ -27,7 +26,6 @@ EVERY_S = 2.0
 PULSE_S = 60.0
 HUNG = 70
 """Exit status of an agent whose loop stood still."""
-_CONNECT_S = 10.0
 _STEP_S = 0.5
 _log: Any = get_logger("weft.lease")
 
@@ -76,7 +74,7 @@ class LeaseThread(threading.Thread):
         while not self._stopped.is_set():
             if client is None or client.is_closed or shown is not self._credential:
                 if client is not None:
-                    await _close(client)
+                    await connection.close(client)
                 shown = self._credential
                 client = await self._connected(shown)
             if client is not None and client.is_connected:
@@ -88,7 +86,7 @@ class LeaseThread(threading.Thread):
             due = max(due + EVERY_S, time.monotonic())
             await self._sleep_until(due)
         if client is not None:
-            await _close(client)
+            await connection.close(client)
 
     async def _sleep_until(self, due: float) -> None:
         """In short steps: the stop comes from another thread."""
@@ -99,25 +97,8 @@ class LeaseThread(threading.Thread):
             await asyncio.sleep(min(left, _STEP_S))
 
     async def _connected(self, credential: Credential) -> Any:
-        node = self._identity.node
         try:
-            async with asyncio.timeout(_CONNECT_S):
-                return await connect(
-                    credential.nats_url,
-                    jwt=credential.jwt,
-                    seed=self._identity.seed,
-                    inbox=f"{worker(node).inbox}.lease",
-                    name=f"{node} lease",
-                    tls=credential.nats_tls,
-                )
+            return await connection.opened(self._identity, credential, "lease")
         except Exception as error:  # only the log and the runtime know NATS's errors
             _log.info("no connection for the lease yet", error=repr(error))
             return None
-
-
-async def _close(client: Any) -> None:
-    try:
-        async with asyncio.timeout(2.0):
-            await client.close()
-    except Exception as error:  # it is given up anyway
-        _log.debug("closing", error=repr(error))

@@ -1,15 +1,38 @@
-"""What the agent keeps of one engine host, beside what the rules see of it."""
+"""What the agent keeps of one engine host, beside what the rules see of it, and what it hears of it."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
+from weft_contracts.gen import session_pb2 as pb
+from weft_contracts.ids import NodeId
 from weft_contracts.signals import ReplicaLoad
+from weft_runtime.logs import get_logger
 
-from weft_worker_agent.domain.hosts import Host
+from weft_worker_agent.domain.hosts import PERMANENT_EXIT, Answering, End, Host, sentence_of
 from weft_worker_agent.domain.loading import Progress
-from weft_worker_agent.domain.stall import Pulse
+from weft_worker_agent.domain.stall import Pulse, felt, stalled
 from weft_worker_agent.outbound.files.metadata import Offer
-from weft_worker_agent.outbound.processes.host_watch import HostWatch
+from weft_worker_agent.outbound.processes.host_watch import HostWatch, Secured
 from weft_worker_agent.outbound.processes.launch import LaunchIdentity, Status
+from weft_worker_agent.outbound.processes.supervisor_client import SupervisedHost
+
+_log: Any = get_logger("weft.hosts")
+
+
+@dataclass(frozen=True, slots=True)
+class HostContext:
+    """What all hosts of this node have in common."""
+
+    node: NodeId
+    address: str
+    """Where engines listen."""
+    tls_folder: Path | None
+    """The node's certificate, which hosts show; None: they speak plainly."""
+    clock: Callable[[], float]
+    wake: Callable[[], None]
+    """Called when rules have something to look at."""
 
 
 @dataclass(slots=True)
@@ -18,6 +41,7 @@ class HostEntry:
 
     host: Host
     identity: LaunchIdentity
+    context: HostContext
     supervised: bool = False
     """Whether the supervisor knows it: then it can be signalled and reaped there."""
     pid: int | None = None
@@ -30,6 +54,80 @@ class HostEntry:
     """None: not looked for yet."""
     pulse: Pulse | None = None
     load: ReplicaLoad | None = None
+
+    def heard_line(self, status: Status) -> None:
+        """A status line of a host, or the same one again."""
+        self.status = status
+        host = self.host
+        if not host.lives:
+            return
+        if status.port is not None and self.watch is None:
+            target = target_of(self.context.address, status.port)
+            secured = None if self.context.tls_folder is None else Secured(self.context.tls_folder, self.context.node)
+            self.watch = HostWatch(target, host.incarnation, self._heard_status, secured=secured)
+            if host.retire_at is not None:
+                self.watch.retire()
+        if status.phase == "ready" and host.answering is None and self.offers is not None:
+            if status.port is not None and status.engine is not None:
+                files = tuple(offer.file for offer in self.offers)
+                answering = Answering(status.port, status.engine, status.engine_version, files)
+                self.host = replace(host, answering=answering)
+                self.context.wake()
+        elif status.phase == "failed" and host.failing_since is None:
+            self.host = replace(host, failing_since=self.context.clock())
+            self.context.wake()
+
+    def _heard_status(self, status: pb.HostStatus) -> None:
+        """A status on the watch stream: the load."""
+        now = self.context.clock()
+        load = status.load
+        was_stalled = stalled(self.pulse, now)
+        self.pulse = felt(self.pulse, running=load.running, steps=load.steps, now=now)
+        self.load = ReplicaLoad(
+            replica=self.host.replica,
+            running=load.running,
+            waiting=load.waiting,
+            kv_used=round(load.kv_used, 4),
+            steps=load.steps,
+        )
+        if stalled(self.pulse, now) != was_stalled:
+            self.context.wake()
+
+    def ended(self, supervised: SupervisedHost) -> None:
+        """Its process has ended, as the supervisor says."""
+        status = self.status
+        last = next((line for line in reversed(supervised.stderr) if line.strip()), "")
+        permanent = supervised.exit_code == PERMANENT_EXIT or (status.phase == "failed" and status.permanent)
+        reason = sentence_of(supervised.exit_code, status.reason, last.strip())
+        unfinished = status.unfinished
+        if self.host.kill_at is not None and self.load is not None:  # it could not say so itself
+            unfinished = unfinished or self.load.running + self.load.waiting
+        self.set_end(End(supervised.exit_code, reason, permanent, unfinished=unfinished))
+        _log.info(
+            "host ended",
+            replica=self.host.replica,
+            incarnation=self.host.incarnation,
+            status=supervised.exit_code,
+            asked=self.host.retire_at is not None,
+        )
+
+    def set_end(self, end: End) -> None:
+        """It is over, or was never started."""
+        self.host = replace(self.host, end=end)
+        self.load = None
+        if self.watch is not None:
+            self.watch.close()
+            self.watch = None
+        self.context.wake()
+
+    def retire(self, within: float) -> None:
+        """Have it end what it answers, within so many seconds."""
+        now = self.context.clock()
+        self.host = replace(self.host, retire_at=now, retire_within=within)
+        if self.watch is not None:
+            self.watch.retire()
+        _log.info("host retires", replica=self.host.replica, incarnation=self.host.incarnation, within=within)
+        self.context.wake()
 
 
 def target_of(address: str, port: int) -> str:

@@ -11,23 +11,21 @@ from typing import Any
 
 from weft_contracts.digest import source_key
 from weft_contracts.engines import BUILTIN, Profiles
-from weft_contracts.gen import session_pb2 as pb
 from weft_contracts.ids import Incarnation, NodeId
 from weft_contracts.signals import ReplicaLoad
 from weft_runtime.logs import get_logger
 
-from weft_worker_agent.domain.hosts import PERMANENT_EXIT, Answering, End, Host, sentence_of
+from weft_worker_agent.domain.hosts import End, Host
 from weft_worker_agent.domain.loading import seen
 from weft_worker_agent.domain.own_part import Assignment
-from weft_worker_agent.domain.stall import felt, stalled
+from weft_worker_agent.domain.stall import stalled
 from weft_worker_agent.domain.steering import Action, Forget, Retire, Signal, Start
 from weft_worker_agent.outbound.files.metadata import Offer
 from weft_worker_agent.outbound.files.model_files import Found, NotFound, look
 from weft_worker_agent.outbound.processes import launch
 from weft_worker_agent.outbound.processes.engine_ports import NoPort, next_port
-from weft_worker_agent.outbound.processes.host_entry import HostEntry, target_of
-from weft_worker_agent.outbound.processes.host_watch import HostWatch, Secured
-from weft_worker_agent.outbound.processes.launch import LaunchIdentity, Status
+from weft_worker_agent.outbound.processes.host_entry import HostContext, HostEntry
+from weft_worker_agent.outbound.processes.launch import LaunchIdentity
 from weft_worker_agent.outbound.processes.load_progress import taken_in
 from weft_worker_agent.outbound.processes.supervisor_client import SupervisedHost, SupervisorClient, SupervisorRefused
 
@@ -57,23 +55,19 @@ class Hosts:
         called when rules have something to look at. `tls_folder`: the node's certificate, which hosts show; None: they
         speak plainly.
         """
-        self._tls_folder = tls_folder
+        self._context = HostContext(node, address, tls_folder, clock, wake)
         self._supervisor = supervisor
         self.engines = engines
-        self._node = node
         self._launches = launches
         self._python = python
         self._pythons = pythons
-        self._address = address
         self._first_port = first_port
-        self._wake = wake
-        self._clock = clock
         self._entries: dict[Incarnation, HostEntry] = {}
         self._work: set[asyncio.Task[None]] = set()
 
     def view(self) -> list[Host]:
         """The hosts as the rules see them, oldest first."""
-        now = self._clock()
+        now = self._context.clock()
         return [replace(e.host, stalled=stalled(e.pulse, now)) for e in self._entries.values()]
 
     def loads(self) -> tuple[ReplicaLoad, ...]:
@@ -101,9 +95,9 @@ class Hosts:
                 continue
             entry = self._entries.get(identity.incarnation) or self._adopt(identity, supervised)
             entry.supervised, entry.pid = True, supervised.pid
-            self._heard_line(entry, launch.status_of(supervised.status))
+            entry.heard_line(launch.status_of(supervised.status))
             if supervised.exit_code is not None and entry.host.lives:
-                self._ended(entry, supervised)
+                entry.ended(supervised)
 
     async def do(self, action: Action) -> None:
         """Carry out what the rules decided. Raises SupervisorGone."""
@@ -111,7 +105,7 @@ class Hosts:
             case Start(assignment=assignment):
                 self._start(assignment)
             case Retire(incarnation=incarnation, within_s=within):
-                self._retire(self._entries[incarnation], within)
+                self._entries[incarnation].retire(within)
             case Signal(incarnation=incarnation):
                 await self._signal(self._entries[incarnation], action)
             case Forget(incarnation=incarnation):
@@ -125,7 +119,7 @@ class Hosts:
             for entry in loading:
                 taken = await asyncio.to_thread(taken_in, entry.pid) if entry.pid is not None else None
                 if taken is not None:
-                    entry.progress = seen(entry.progress, taken, self._clock())
+                    entry.progress = seen(entry.progress, taken, self._context.clock())
                     entry.host = replace(entry.host, grew_at=entry.progress.grew_at)
 
     async def close(self) -> None:
@@ -140,10 +134,10 @@ class Hosts:
     def _start(self, assignment: Assignment) -> None:
         incarnation = Incarnation(f"i-{secrets.token_hex(8)}")
         fact = assignment.fact
-        host = Host(fact.replica, fact.epoch, incarnation, self._clock())
+        host = Host(fact.replica, fact.epoch, incarnation, self._context.clock())
         key = source_key(fact.spec)
         identity = LaunchIdentity(fact.replica, fact.epoch, incarnation, key, fact.spec.engine)
-        entry = HostEntry(host, identity)
+        entry = HostEntry(host, identity, self._context)
         self._entries[incarnation] = entry
         self._in_background(self._spawn(entry, assignment))
 
@@ -154,42 +148,42 @@ class Hosts:
             if (changed := found.another_than(assignment.fact.spec.weights)) is not None:
                 raise NotFound(changed)
             entry.offers = found.offers
-            entry.port = next_port(self._address, self._first_port, self._ports())
+            entry.port = next_port(self._context.address, self._first_port, self._ports())
             file = launch.write_launch_file(
                 self._launches,
                 assignment,
-                self._node,
+                self._context.node,
                 identity.incarnation,
                 found.path,
-                self._address,
+                self._context.address,
                 entry.port,
-                self._tls_folder,
+                self._context.tls_folder,
             )
             argv = launch.command(self._pythons.get(identity.engine, self._python), file)
             if entry.host.retire_at is not None:
-                self._set_end(entry, End(None, "retired before its start", permanent=False))
+                entry.set_end(End(None, "retired before its start", permanent=False))
                 return
             entry.pid = await self._supervisor.spawn(identity.incarnation, argv, launch.environment(), identity.body())
             entry.supervised = True
             _log.info("host started", replica=identity.replica, incarnation=identity.incarnation)
         except NoPort as error:
-            self._set_end(entry, End(None, f"the engine could not be started: {error}", permanent=False))
+            entry.set_end(End(None, f"the engine could not be started: {error}", permanent=False))
         except NotFound as missing:
-            self._set_end(entry, End(None, str(missing), permanent=False, local=True))
+            entry.set_end(End(None, str(missing), permanent=False, local=True))
         except OSError as error:
             why = f"the engine could not be started: {self._launches} takes no file ({error.strerror or error})"
-            self._set_end(entry, End(None, why, permanent=False))
+            entry.set_end(End(None, why, permanent=False))
         except (SupervisorRefused, KeyError) as error:
-            self._set_end(entry, End(None, f"the engine could not be started: {error}", permanent=False))
-        self._wake()
+            entry.set_end(End(None, f"the engine could not be started: {error}", permanent=False))
+        self._context.wake()
 
     def _ports(self) -> set[int]:
         """Those of the living hosts."""
         return {port for e in self._entries.values() if e.host.lives for port in (e.port, e.status.port) if port}
 
     def _adopt(self, identity: LaunchIdentity, supervised: SupervisedHost) -> HostEntry:
-        host = Host(identity.replica, identity.epoch, identity.incarnation, self._clock())
-        entry = self._entries[identity.incarnation] = HostEntry(host, identity)
+        host = Host(identity.replica, identity.epoch, identity.incarnation, self._context.clock())
+        entry = self._entries[identity.incarnation] = HostEntry(host, identity, self._context)
         _log.info("host found", replica=identity.replica, incarnation=identity.incarnation, pid=supervised.pid)
         if supervised.exit_code is None:
             self._in_background(self._find_offers(entry))
@@ -202,83 +196,10 @@ class Hosts:
             entry.offers = found.offers
         except NotFound:
             entry.offers = ()
-        self._heard_line(entry, entry.status)
-
-    def _heard_line(self, entry: HostEntry, status: Status) -> None:
-        """A status line of a host, or the same one again."""
-        entry.status = status
-        host = entry.host
-        if not host.lives:
-            return
-        if status.port is not None and entry.watch is None:
-            target = target_of(self._address, status.port)
-            secured = None if self._tls_folder is None else Secured(self._tls_folder, self._node)
-            entry.watch = HostWatch(
-                target, host.incarnation, lambda heard: self._heard_status(entry, heard), secured=secured
-            )
-            if host.retire_at is not None:
-                entry.watch.retire()
-        if status.phase == "ready" and host.answering is None and entry.offers is not None:
-            if status.port is not None and status.engine is not None:
-                files = tuple(offer.file for offer in entry.offers)
-                answering = Answering(status.port, status.engine, status.engine_version, files)
-                entry.host = replace(host, answering=answering)
-                self._wake()
-        elif status.phase == "failed" and host.failing_since is None:
-            entry.host = replace(host, failing_since=self._clock())
-            self._wake()
-
-    def _heard_status(self, entry: HostEntry, status: pb.HostStatus) -> None:
-        """A status on the watch stream: the load."""
-        now = self._clock()
-        load = status.load
-        was_stalled = stalled(entry.pulse, now)
-        entry.pulse = felt(entry.pulse, running=load.running, steps=load.steps, now=now)
-        entry.load = ReplicaLoad(
-            replica=entry.host.replica,
-            running=load.running,
-            waiting=load.waiting,
-            kv_used=round(load.kv_used, 4),
-            steps=load.steps,
-        )
-        if stalled(entry.pulse, now) != was_stalled:
-            self._wake()
-
-    def _ended(self, entry: HostEntry, supervised: SupervisedHost) -> None:
-        status = entry.status
-        last = next((line for line in reversed(supervised.stderr) if line.strip()), "")
-        permanent = supervised.exit_code == PERMANENT_EXIT or (status.phase == "failed" and status.permanent)
-        reason = sentence_of(supervised.exit_code, status.reason, last.strip())
-        unfinished = status.unfinished
-        if entry.host.kill_at is not None and entry.load is not None:  # it could not say so itself
-            unfinished = unfinished or entry.load.running + entry.load.waiting
-        self._set_end(entry, End(supervised.exit_code, reason, permanent, unfinished=unfinished))
-        _log.info(
-            "host ended",
-            replica=entry.host.replica,
-            incarnation=entry.host.incarnation,
-            status=supervised.exit_code,
-            asked=entry.host.retire_at is not None,
-        )
-
-    def _set_end(self, entry: HostEntry, end: End) -> None:
-        entry.host = replace(entry.host, end=end)
-        entry.load = None
-        if entry.watch is not None:
-            entry.watch.close()
-            entry.watch = None
-        self._wake()
-
-    def _retire(self, entry: HostEntry, within: float) -> None:
-        now = self._clock()
-        entry.host = replace(entry.host, retire_at=now, retire_within=within)
-        if entry.watch is not None:
-            entry.watch.retire()
-        _log.info("host retires", replica=entry.host.replica, incarnation=entry.host.incarnation, within=within)
-        self._wake()
+        entry.heard_line(entry.status)
 
     async def _signal(self, entry: HostEntry, action: Signal) -> None:
-        now, name = self._clock(), action.signal
+        now, name = self._context.clock(), action.signal
         changed = {"term_at": now} if name == "TERM" else {"kill_at": now}
         entry.host = replace(entry.host, **changed)
         if action.for_good:

@@ -10,47 +10,47 @@ from weft_client.units import size
 from weft_contracts.facts.values import ModelSpec
 from weft_fleet import Fleet
 from weft_placement import DryRun
-from weft_placement import dry_run as place
+from weft_placement import dry_run as computed
 from weft_placement.explain import Explanation
 
 from weft_cli import event_pages, outcome
 from weft_cli.commands.explain import as_object, show
 
 
-def try_out(gateway: Gateway, name: str, spec: Mapping[str, Any], *, as_json: bool) -> None:
+def show_dry_run(gateway: Gateway, name: str, spec: Mapping[str, Any], *, as_json: bool) -> None:
     """Print where each replica would go, with every node's answer. Raises Failure if one has no place."""
-    api.try_out(gateway, name, spec)
+    api.dry_run(gateway, name, spec)
     fleet = Fleet()
     for commit in event_pages.commits(gateway):
         fleet.apply(commit)
-    trial = place(fleet, name, ModelSpec.model_validate(spec))
+    dry_run = computed(fleet, name, ModelSpec.model_validate(spec))
     if as_json:
-        outcome.show(_object(name, trial))
+        outcome.show(_object(name, dry_run))
     else:
-        _show(name, trial)
-    if not trial.fits:
-        have = f"only {trial.staying + trial.placed}" if trial.staying + trial.placed else "none"
-        of = "replica" if trial.wanted == 1 else f"{trial.wanted} replicas"
-        raise Failure(f"{have} of the {of} of {name} would fit: {trial.explanations[-1].outcome}")
+        _show(name, dry_run)
+    if not dry_run.fits:
+        have = f"only {dry_run.staying + dry_run.placed}" if dry_run.staying + dry_run.placed else "none"
+        of = "replica" if dry_run.wanted == 1 else f"{dry_run.wanted} replicas"
+        raise Failure(f"{have} of the {of} of {name} would fit: {dry_run.explanations[-1].outcome}")
 
 
-def beginning(name: str, trial: DryRun) -> str:
+def beginning(name: str, dry_run: DryRun) -> str:
     """What would come of it, in a line: how many replicas there would be, and how many of them have a place."""
-    weights = trial.spec.weights
+    weights = dry_run.spec.weights
     of = f" ({weights.architecture}, {size(weights.weight_bytes)} of weights)" if weights.weight_bytes else ""
-    have = "1 stays as it is" if trial.staying == 1 else f"{trial.staying} stay as they are"
-    parts = [have] if trial.staying else []
-    if missing := trial.wanted - trial.staying:
-        parts.append(f"{trial.placed or 'none'} of {missing} new ones {'has' if trial.placed == 1 else 'have'} a place")
-    replicas = "1 replica" if trial.wanted == 1 else f"{trial.wanted} replicas"
-    return (
-        f"dry run: {name}{of} would be revision {trial.revision} with {replicas}: {', '.join(parts) or 'none to place'}"
-    )
+    have = "1 stays as it is" if dry_run.staying == 1 else f"{dry_run.staying} stay as they are"
+    parts = [have] if dry_run.staying else []
+    placed = dry_run.placed
+    if missing := dry_run.wanted - dry_run.staying:
+        parts.append(f"{placed or 'none'} of {missing} new ones {'has' if placed == 1 else 'have'} a place")
+    replicas = "1 replica" if dry_run.wanted == 1 else f"{dry_run.wanted} replicas"
+    told = ", ".join(parts) or "none to place"
+    return f"dry run: {name}{of} would be revision {dry_run.revision} with {replicas}: {told}"
 
 
-def _show(name: str, trial: DryRun) -> None:
-    print(beginning(name, trial))
-    for same in _alike(trial.explanations):
+def _show(name: str, dry_run: DryRun) -> None:
+    print(beginning(name, dry_run))
+    for same in _alike(dry_run.explanations):
         print()
         show(same[0])
         if len(same) > 1:
@@ -58,15 +58,15 @@ def _show(name: str, trial: DryRun) -> None:
     print()
 
 
-def _object(name: str, trial: DryRun) -> dict[str, Any]:
+def _object(name: str, dry_run: DryRun) -> dict[str, Any]:
     return {
         "name": name,
-        "revision": trial.revision,
-        "wanted": trial.wanted,
-        "staying": trial.staying,
-        "placed": trial.placed,
-        "fits": trial.fits,
-        "replicas": [as_object(each) for each in trial.explanations],
+        "revision": dry_run.revision,
+        "wanted": dry_run.wanted,
+        "staying": dry_run.staying,
+        "placed": dry_run.placed,
+        "fits": dry_run.fits,
+        "replicas": [as_object(each) for each in dry_run.explanations],
     }
 
 
