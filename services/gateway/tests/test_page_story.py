@@ -1,6 +1,5 @@
 """The first page in a real browser over a real gateway and a real log, with what a calm mesh never shows."""
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
@@ -116,8 +115,11 @@ async def test_brake_lost_node_and_unservable_model_are_shown_with_their_reasons
     # and when the brake is lifted it is gone
     await gateway.tell(MESH, BrakeLifted(why="the leases are back"))
     browser.shows("#events", "the leases are back")
-    await asyncio.to_thread(browser.run, "return new Promise((done) => setTimeout(done, 600))")
-    assert 0 == browser.count("#notices .brake")
+
+    async def gone() -> bool:
+        return 0 == browser.count("#notices .brake")
+
+    await gateway.until(gone)
     assert [] == browser.errors()
 
 

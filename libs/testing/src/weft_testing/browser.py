@@ -105,7 +105,7 @@ class Browser:
         """How many elements fit."""
         return self.run("return document.querySelectorAll(arguments[0]).length", css)
 
-    def shows(self, css: str, text: str, timeout: float = 20.0) -> None:
+    def shows(self, css: str, text: str, timeout: float = 30.0) -> None:
         """Wait until an element shows a text. Raises NotInTime with what it shows instead."""
         try:
             until(f"{css} shows {text!r}", lambda: text in self.text(css), timeout)
