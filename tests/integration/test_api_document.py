@@ -29,6 +29,14 @@ HANGS_S = 30.0
 """Above the 10 s that a request for change waits for its outcome."""
 ONE_BY_ONE = httpx.Client(timeout=HANGS_S, limits=httpx.Limits(max_keepalive_connections=0))
 """A connection for each request: what an operation does to its connection is no other's affair."""
+PROFILE = {
+    "name": "passing",
+    "serves": ["chat"],
+    "vendors": ["cpu"],
+    "claim": {"formula": "argument", "argument": "memory_bytes", "default": 1},
+    "arguments": {"memory_bytes": {"type": "integer"}},
+    "install": {"package": "weft-passing"},
+}
 SIMULATED = {"source": {"kind": "simulated"}, "engine": "simulated", "min_replicas": 0}
 
 
@@ -73,6 +81,8 @@ class Known:
             return {"id": self._post("/api/tokens", {})["token"]}
         if path.startswith("/api/keys/"):
             return {"id": self._post("/api/keys", {"name": "passing"})["key"]}
+        if path.startswith("/api/engine-profiles/"):
+            return {"engine": self._post("/api/engine-profiles", PROFILE)["engine"]}
         if path.startswith("/api/replicas/"):
             return {"id": self._mesh.ready_replicas()[0]["id"]}
         if path.startswith("/api/requests/"):

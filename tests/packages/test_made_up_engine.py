@@ -8,23 +8,23 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
 import subprocess
-import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 from weft_contracts.commit import Cause
-from weft_contracts.engines import BUILTIN, EngineProfile
+from weft_contracts.engines import BUILTIN, EngineProfile, HeaderClaim
 from weft_contracts.facts.machine import FileFound, Reported
+from weft_contracts.facts.mesh import EngineProfileSet
 from weft_contracts.facts.node import Assigned
 from weft_contracts.facts.values import BuiltinSource, DeviceClaim, Hardware, Member, ModelSpec
 from weft_contracts.gen import session_pb2 as pb
 from weft_contracts.ids import CorrelationId, Incarnation, InspectionId, NodeId
-from weft_contracts.subjects import machine
+from weft_contracts.subjects import MESH, machine
 from weft_dataplane import SessionClient, make_hello
 from weft_placement import NoPlace, Placement, Policy, decide_placement
+from weft_testing.engine_environment import engine_environment
 from weft_testing.fleet_log import FleetLog
 from weft_worker_agent.domain.own_part import Assignment
 from weft_worker_agent.outbound.files.model_files import NotFound, look
@@ -40,17 +40,7 @@ SPEC = ModelSpec(source=BuiltinSource(name="tiny"), engine="echo", context_token
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Backends with one environment: the echo's, in which its package is installed."""
-    site = tmp_path / "site"
-    shutil.copytree(ECHO, site / "weft_echo", ignore=shutil.ignore_patterns("__pycache__"))
-    about = site / "weft_echo-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: weft-echo\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[weft.engines]\necho = weft_echo.profile:PROFILE\n")
-    python = tmp_path / "backends" / "echo" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.write_text(f'#!/bin/sh\nPYTHONPATH={site} exec {sys.executable} "$@"\n')
-    python.chmod(0o755)
-    return tmp_path / "backends"
+    return engine_environment(tmp_path, ECHO, "echo")
 
 
 @pytest.fixture
@@ -98,7 +88,7 @@ def placed(profile: EngineProfile | None, echo: Environment) -> tuple[Placement 
     """What comes of one replica on a node that reports the echo, where the mesh knows this profile of it."""
     log = FleetLog()
     if profile is not None:
-        log.fleet.engines = {**BUILTIN, "echo": profile}
+        log.add(MESH, EngineProfileSet(profile=profile))
     id = log.node("a", 1024 * MIB, vendor="cpu")
     hardware = log.fleet.nodes[id].hardware
     assert isinstance(hardware, Hardware)
@@ -122,6 +112,16 @@ def test_placement_claims_what_the_profiles_figures_say(echo: Environment) -> No
     weights = spec.weights
     expected = weights.weight_bytes * 3 // 2 + weights.kv_bytes_per_token * 64 * 2 + 3 * MIB
     assert (DeviceClaim(index=0, bytes=expected),) == answer.members[0].devices
+
+
+def test_a_worker_that_has_another_profile_of_it_than_the_mesh_is_no_candidate(echo: Environment) -> None:
+    # given a worker by whose figures a replica would take less than by the mesh's
+    told = echo.profile.model_copy(update={"claim": HeaderClaim(slack=1, overhead=0, cpu_overhead=0)})
+    # when
+    answer, _ = placed(told, echo)
+    # then
+    assert isinstance(answer, NoPlace)
+    assert {"has another profile of echo than the mesh": 1} == answer.receipt.refusals
 
 
 def test_an_engine_that_no_profile_tells_of_is_not_placed(echo: Environment) -> None:

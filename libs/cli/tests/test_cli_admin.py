@@ -1,6 +1,8 @@
 """`weft nodes`, `weft tokens` and `weft brake`: what each asks of the gateway, and what it says."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,6 +45,7 @@ CAPS = {"caps": {"replicas_per_model": 2, "vram_budget": None}}
         ("nodes remove n --force", {}, "DELETE", "/api/nodes/n?force=true&deadline_s=60&reason=", None, "removed"),
         ("nodes resume n", {}, "POST", "/api/nodes/n/resume", {}, "takes replicas again"),
         ("tokens revoke t", {}, "DELETE", "/api/tokens/t", None, "revoked"),
+        ("engines remove e", {}, "DELETE", "/api/engine-profiles/e", None, "the mesh knows e no more"),
         ("brake lift --reason fire", {}, "POST", "/api/brake/lift", {"reason": "fire"}, "lifted"),
     ],
 )
@@ -53,6 +56,41 @@ def test_each_command_asks_the_gateway_once_and_says_what_came_of_it(
     done = weft(line)
     assert (0, [(method, path, body)]) == (done.exit_code, fake.asked), done.output
     assert words in done.stdout
+
+
+@pytest.mark.parametrize("beside", [{}, {"version": "1.0"}])
+def test_an_engine_is_told_of_by_its_profile_alone_or_with_its_version(
+    fake: FakeGateway, weft: Weft, tmp_path: Path, beside: dict[str, str]
+) -> None:
+    fake.otherwise = (201, {"engine": "echo", "digest": "d1"})
+    profile = {"name": "echo", "serves": ["chat"]}
+    (tmp_path / "echo.json").write_text(json.dumps({"profile": profile, **beside} if beside else profile))
+    done = weft(f"engines add {tmp_path}/echo.json")
+    assert (0, [("POST", "/api/engine-profiles", profile)]) == (done.exit_code, fake.asked), done.output
+    assert "the mesh knows echo by the profile d1" in done.stdout
+
+
+@pytest.mark.parametrize(("text", "words"), [(None, "can't be read as JSON"), ("{", "can't be"), ("[]", "no JSON obj")])
+def test_a_file_without_a_profile_is_wrong_usage(
+    fake: FakeGateway, weft: Weft, tmp_path: Path, text: str | None, words: str
+) -> None:
+    if text is not None:
+        (tmp_path / "echo.json").write_text(text)
+    failure = weft(f"engines add {tmp_path}/echo.json").exception
+    assert isinstance(failure, Failure)
+    assert (Exit.USAGE, True, []) == (failure.exit, words in str(failure), fake.asked)
+
+
+def test_engines_are_listed_with_who_the_mesh_knows_them_from(fake: FakeGateway, weft: Weft) -> None:
+    known = {"serves": ["chat"], "formats": [], "vendors": ["cpu"]}
+    items = [
+        {"name": "echo", "builtin": False, "digest": "d1", **known},
+        {"name": "vllm", "builtin": True, "digest": "d2", **known},
+    ]
+    fake.otherwise = (200, {"items": items, "next": None})
+    rows = [line.split("  ") for line in weft("engines").stdout.splitlines()]
+    assert ["echo", "an admin", "chat", "no files", "cpu", "d1"] in [[w.strip() for w in row if w] for row in rows]
+    assert ["vllm", "Weft", "chat", "no files", "cpu", "d2"] in [[w.strip() for w in row if w] for row in rows]
 
 
 def test_a_tokens_secret_is_printed_with_the_line_for_the_new_machine(fake: FakeGateway, weft: Weft) -> None:

@@ -82,6 +82,13 @@ def test_what_is_refused_names_what_was_typed(fake: FakeGateway, detail: str, pa
     assert str(refused.exception).startswith(said)
 
 
+def test_whether_there_is_an_engine_is_the_servers_to_say(fake: FakeGateway) -> None:
+    fake.answers["POST", "/api/models"] = (400, {"detail": "`spec.engine` is 'echo'; no.", "param": "spec.engine"})
+    refused = CliRunner().invoke(app, ["deploy", "tiny", "--engine", "echo", "--url", fake.url])
+    assert "echo" == fake.asked[-1][2]["spec"]["engine"]
+    assert "--engine is 'echo'; no." == str(refused.exception)
+
+
 def test_a_dry_run_says_how_many_of_all_replicas_have_a_place() -> None:
     def dry_run(wanted: int, staying: int, placed: int) -> str:
         answer = NodeAnswer(NodeId("n"), "a", None, "one device", (0,), 1.0, {}, chosen=True)

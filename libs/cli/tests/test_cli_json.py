@@ -74,7 +74,16 @@ STATUS: dict[str, Any] = {
     "mesh": MESH,
     "log": {"position": 0},
 }
-DONE: dict[str, Any] = {"request": "q-1", "node": "n-1", "revision": "1", "key": "k-1", "token": "t-1", "secret": "s"}
+DONE: dict[str, Any] = {
+    "request": "q-1",
+    "node": "n-1",
+    "revision": "1",
+    "key": "k-1",
+    "token": "t-1",
+    "secret": "s",
+    "engine": "e",
+    "digest": "d",
+}
 CAPS: dict[str, Any] = {"labels": {"a": "1"}, "set": {}, "caps": {"replicas_per_model": 2, "vram_budget": None}}
 
 LINES = {
@@ -110,6 +119,9 @@ LINES = {
     "tokens": "",
     "tokens create": "",
     "tokens revoke": "t",
+    "engines": "",
+    "engines add": "e.json",
+    "engines remove": "e",
     "keys": "",
     "keys create": "",
     "keys revoke": "k",
@@ -155,6 +167,7 @@ def weft(
     monkeypatch.setenv("WEFT_URL", fake.url)
     monkeypatch.setenv("WEFT_STATE", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "e.json").write_text("{}")
 
     def run(*words: str) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.argv", ["weft", *words])

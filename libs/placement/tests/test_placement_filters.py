@@ -3,12 +3,14 @@
 from collections.abc import Callable
 
 import pytest
+from weft_contracts.engines.builtin import LLAMA_CPP
 from weft_contracts.facts.fact import Fact
-from weft_contracts.facts.machine import FileFound, FileMissing
+from weft_contracts.facts.machine import FileFound, FileMissing, Reported
+from weft_contracts.facts.mesh import EngineProfileSet
 from weft_contracts.facts.node import Assigned, Cordoned, Draining, Healthy, Labelled, Removed, Unhealthy, WentOffline
-from weft_contracts.facts.values import BuiltinSource, Member, ModelSpec, PathSource, SimulatedSource, Weights
+from weft_contracts.facts.values import Backend, BuiltinSource, Member, ModelSpec, PathSource, SimulatedSource, Weights
 from weft_contracts.ids import InspectionId, ModelId, NodeId, ReplicaId
-from weft_contracts.subjects import Aggregate, machine, node
+from weft_contracts.subjects import MESH, Aggregate, machine, node
 from weft_placement import NoPlace, Placement, Policy, decide_placement
 from weft_testing.fleet_log import FleetLog
 
@@ -16,6 +18,7 @@ GIB = 1 << 30
 TINY = Weights(format="gguf", weight_bytes=1_000_000, kv_bytes_per_token=100)
 SIMULATED = ModelSpec(source=SimulatedSource(), engine="simulated")
 BUILTIN = ModelSpec(source=BuiltinSource(name="tiny"), engine="llama.cpp", weights=TINY)
+TOLD = LLAMA_CPP.model_copy(update={"name": "told"})
 OTHER = Weights(format="gguf", weight_bytes=2, kv_bytes_per_token=1)
 AT_PATH = ModelSpec(source=PathSource(path="/m"), engine="llama.cpp", weights=TINY)
 INSPECTION = InspectionId("i-1")
@@ -111,6 +114,34 @@ def test_a_node_needs_a_backend_of_the_engine():
     log = FleetLog()
     log.node("a", GIB, engines=("simulated",))
     assert {"has no llama.cpp backend": 1} == refusals(log, BUILTIN)
+
+
+@pytest.mark.parametrize(
+    ("engine", "said", "reason"),
+    [
+        ("llama.cpp", "", None),  # a worker of before profiles had digests
+        ("llama.cpp", LLAMA_CPP.digest, None),
+        ("llama.cpp", "another", "has another profile of llama.cpp than the mesh"),
+        ("told", TOLD.digest, None),
+        ("told", "", "has another profile of told than the mesh"),
+        ("told", LLAMA_CPP.digest, "has another profile of told than the mesh"),
+    ],
+)
+def test_a_nodes_profile_of_the_engine_must_be_the_meshs(engine: str, said: str, reason: str | None):
+    # given a mesh that was told of an engine, and a node that reports an engine by a digest
+    log = FleetLog()
+    log.add(MESH, EngineProfileSet(profile=TOLD))
+    id = log.node("a", GIB, vendor="cpu", engines=())
+    hardware = log.fleet.nodes[id].hardware
+    assert hardware is not None
+    backend = Backend(engine=engine, version="1", vendors=("cpu",), profile=said)
+    log.add(machine(id), Reported(hardware=hardware, backends=(backend,), builtins=("tiny",), agent_version="1"))
+    # then
+    spec = BUILTIN.model_copy(update={"engine": engine})
+    if reason is None:
+        assert taken(log, spec)
+    else:
+        assert {reason: 1} == refusals(log, spec)
 
 
 def test_a_node_that_an_earlier_replica_failed_on_is_avoided_whatever_else_it_says():

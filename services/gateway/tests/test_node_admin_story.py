@@ -9,11 +9,15 @@ from typing import Any
 
 import httpx
 from weft_contracts.commit import Commit
+from weft_contracts.engines import BUILTIN, EngineProfile
+from weft_contracts.facts.mesh import EngineProfileSet, EngineProfileWithdrawn
 from weft_contracts.facts.node import Capped, Labelled, Rejected
 from weft_contracts.facts.request import (
     BrakeLiftRequested,
     CordonRequested,
     DrainRequested,
+    EngineProfileRequested,
+    EngineProfileWithdrawalRequested,
     Fulfilled,
     LabelsRequested,
     RejectionRequested,
@@ -28,12 +32,30 @@ from weft_contracts.facts.request import Rejected as Refused
 from weft_contracts.facts.token import Created, Revoked
 from weft_contracts.facts.values import Caps, VramBudget
 from weft_contracts.ids import NodeId, node_id_of, token_hash, token_id
-from weft_contracts.subjects import kind_filter, node, token
+from weft_contracts.subjects import MESH, kind_filter, node, token
 from weft_eventlog import Projection
 from weft_identity.nkey import KeyPair, Role
 
 World = Any
 NODE = NodeId("n-aaaaaaaaaaaaaaaa")
+
+
+PROFILES = "/api/engine-profiles"
+CLAIM = {"formula": "header", "slack": 0.5, "overhead": 0, "cpu_overhead": 1}
+
+
+def told(**changed: Any) -> dict[str, Any]:
+    """An engine's profile, as an admin sends it."""
+    profile = {
+        "name": "echo",
+        "serves": ["chat"],
+        "formats": ["gguf"],
+        "vendors": ["cpu"],
+        "claim": CLAIM,
+        "arguments": {"times": {"type": "integer", "least": 1.0}},
+        "install": {"package": "weft-echo"},
+    }
+    return profile | changed
 
 
 @asynccontextmanager
@@ -81,6 +103,13 @@ def answer(commit: Any, fact: Any) -> list[Commit]:
         case ResumeRequested():
             no = Refused(status=409, reason="an admin drains the node")
             return [Commit(commit.aggregate, (no,), commit.guard, commit.cause)]
+        case EngineProfileRequested(profile=profile) if profile.name in BUILTIN:
+            no = Refused(status=409, reason="weft comes with it")
+            return [Commit(commit.aggregate, (no,), commit.guard, commit.cause)]
+        case EngineProfileRequested(profile=profile):
+            return done((MESH, EngineProfileSet(profile=profile)), engine=profile.name, digest=profile.digest)
+        case EngineProfileWithdrawalRequested(engine=engine):
+            return done((MESH, EngineProfileWithdrawn(engine=engine)), engine=engine)
         case BrakeLiftRequested():
             return done()
         case _:
@@ -163,6 +192,31 @@ async def test_what_admins_ask_of_nodes_and_tokens_reaches_the_registry_and_its_
             ("DELETE", f"{at}/labels/none", None, 404, "bears no label 'none'"),
             ("POST", "/api/tokens", {"expires_in_s": 0}, 400, "`expires_in_s` does not fit"),
             ("DELETE", "/api/tokens/none", None, 404, "Token 'none' does not exist."),
+            (
+                "POST",
+                PROFILES,
+                told(claim={"formula": "guess"}),
+                400,
+                "expected tags: 'header', 'argument'",
+            ),
+            (
+                "POST",
+                PROFILES,
+                told(claim=CLAIM | {"slack": 2}),
+                400,
+                "`claim.header.slack` does not fit",
+            ),
+            (
+                "POST",
+                PROFILES,
+                told(claim=CLAIM | {"slak": 0}),
+                400,
+                "`claim.header.slak` is not a field",
+            ),
+            ("POST", PROFILES, told(name="Echo"), 400, "`name` does not fit"),
+            ("POST", PROFILES, told(vendors=[]), 422, "vendors is empty: name at least one"),
+            ("POST", PROFILES, told(install={"package": "x" * 20_000}), 422, "16384 are allowed"),
+            ("DELETE", "/api/engine-profiles/No%20Engine", None, 404, "Engine 'No Engine' does not exist."),
             ("GET", "/api/nodes?label=a&limit=0", None, 400, "`limit` does not fit"),
         ]
         for method, path, body, status, words in wrong:
@@ -200,6 +254,22 @@ async def test_what_admins_ask_of_nodes_and_tokens_reaches_the_registry_and_its_
         assert [] == (await ask("GET", "/api/tokens?state=live")).json()["items"]
         assert 404 == (await ask("DELETE", "/api/tokens/rack")).status_code
 
+        # an engine that Weft doesn't come with is told of, listed with the built-in ones, and withdrawn
+        assert (409, "weft comes with it") == (
+            (said := await ask("POST", PROFILES, told(name="vllm"))).status_code,
+            said.json()["detail"],
+        )
+        said = await ask("POST", PROFILES, told())
+        profile = EngineProfile.model_validate(told())
+        assert (201, profile.digest) == (said.status_code, said.json()["digest"]), said.text
+        assert EngineProfileRequested(profile=profile) == asked[-1]
+        listed = {each["name"]: each for each in (await ask("GET", PROFILES)).json()["items"]}
+        assert {"echo": False} | dict.fromkeys(BUILTIN, True) == {name: e["builtin"] for name, e in listed.items()}
+        assert profile.digest == listed["echo"]["digest"]
+        assert profile == EngineProfile.model_validate(listed["echo"])
+        assert 200 == (await ask("DELETE", "/api/engine-profiles/echo")).status_code
+        assert 404 == (await ask("DELETE", "/api/engine-profiles/echo")).status_code
+
         # one key is one change
         headers = {"idempotency-key": "once"}
         answers = [await ask("POST", f"{at}/cordon", {"reason": "x"}, **headers) for _ in range(2)]
@@ -218,6 +288,8 @@ async def test_what_admins_ask_of_nodes_and_tokens_reaches_the_registry_and_its_
             "/api/nodes/{id}/vram-budget": {"put", "delete"},
             "/api/tokens": {"get", "post"},
             "/api/tokens/{id}": {"delete"},
+            "/api/engine-profiles": {"get", "post"},
+            "/api/engine-profiles/{engine}": {"delete"},
             "/api/brake/lift": {"post"},
         }.items():
             assert methods == set(paths[path]), path

@@ -5,6 +5,8 @@ from weft_api.changes import (
     CapsChanged,
     Changed,
     Deployed,
+    EngineProfileChanged,
+    EngineProfileWithdrawn,
     KeyChanged,
     KeyMade,
     LabelsChanged,
@@ -16,6 +18,14 @@ from weft_api.changes import (
     TokenChanged,
     TokenMade,
     Unloaded,
+)
+from weft_api.engines import (
+    ArgumentClaim,
+    EngineArgument,
+    EngineInstall,
+    EngineProfile,
+    EngineProfilePage,
+    HeaderClaim,
 )
 from weft_api.log import ChangeRequest, ChangeRequestPage, Commit, CommitPage, Fact, RequestState
 from weft_api.models import (
@@ -83,6 +93,7 @@ from weft_api.values import (
 __all__ = [
     "Addresses",
     "AnsweringGateway",
+    "ArgumentClaim",
     "Backend",
     "Brake",
     "BuiltinSource",
@@ -99,11 +110,18 @@ __all__ = [
     "Device",
     "DeviceClaim",
     "Drain",
+    "EngineArgument",
+    "EngineInstall",
+    "EngineProfile",
+    "EngineProfileChanged",
+    "EngineProfilePage",
+    "EngineProfileWithdrawn",
     "Fact",
     "Failing",
     "FileFound",
     "FileMissing",
     "Hardware",
+    "HeaderClaim",
     "Heartbeat",
     "Key",
     "KeyChanged",

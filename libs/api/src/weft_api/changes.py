@@ -64,6 +64,19 @@ class ModelRetried(ModelChanged):
     revision: str
 
 
+class EngineProfileWithdrawn(Changed):
+    """An engine that the mesh knows no more."""
+
+    engine: str
+
+
+class EngineProfileChanged(Changed):
+    """An engine, and the digest of the profile by which the mesh knows it now."""
+
+    engine: str
+    digest: str
+
+
 class TokenChanged(Changed):
     """A registration token that was changed."""
 

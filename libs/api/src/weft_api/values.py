@@ -51,11 +51,13 @@ class Hardware(TypedDict):
 
 
 class Backend(TypedDict):
-    """An installed engine on a node."""
+    """An installed engine on a node. `profile`: the digest of its profile, as its worker knows it; empty: the worker is
+    older than that."""
 
     engine: EngineName
     version: str
     vendors: list[Vendor]
+    profile: str
 
 
 class Weights(TypedDict):

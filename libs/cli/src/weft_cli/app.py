@@ -9,6 +9,7 @@ from weft_client.failure import Exit, Failure
 
 from weft_cli.admin_app import brake, drain, nodes, tokens
 from weft_cli.command_group import CommandGroup
+from weft_cli.engines_app import engines
 from weft_cli.keys_app import keys
 from weft_cli.observers_app import observers
 from weft_cli.options import (
@@ -45,6 +46,7 @@ app = typer.Typer(
 )
 app.add_typer(nodes, name="nodes")
 app.add_typer(tokens, name="tokens")
+app.add_typer(engines, name="engines")
 app.add_typer(brake, name="brake")
 app.command()(drain)
 app.add_typer(keys, name="keys")

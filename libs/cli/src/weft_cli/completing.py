@@ -1,6 +1,7 @@
 """What a shell offers at TAB: names from the running mesh, where they are cheap to have, and else nothing."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,11 +38,19 @@ def processes(ctx: typer.Context, incomplete: str) -> list[str]:
     return _beginning(incomplete, _processes(ctx))
 
 
-def engines(incomplete: str) -> list[str]:
-    """What `--engine` takes."""
-    from weft_cli.commands.models import ENGINES
+def engines(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Built-in engines, and those that the mesh was told of."""
+    from weft_client import routes
+    from weft_client.failure import Failure
+    from weft_contracts.engines import BUILTIN
 
-    return _beginning(incomplete, [*ENGINES])
+    from weft_cli import locate
+
+    names = {*BUILTIN}
+    with suppress(Failure, KeyError, TypeError):
+        gateway = locate.gateway(_state(ctx), ctx.params.get("url"), timeout_s=_TIMEOUT_S)
+        names.update(each["name"] for each in routes.engine_profiles(gateway))
+    return _beginning(incomplete, [*names])
 
 
 def shells(incomplete: str) -> list[str]:

@@ -40,7 +40,7 @@ PartArgument = Annotated[
 ]
 EngineOption = Annotated[
     str | None,
-    typer.Option(metavar="ENGINE", help="llama.cpp or simulated (default: what fits).", autocompletion=engines),
+    typer.Option(metavar="ENGINE", help="As `weft engines` names it (default: what fits).", autocompletion=engines),
 ]
 ShellArgument = Annotated[str, typer.Argument(metavar="bash|zsh|fish", autocompletion=shells)]
 NodeArgument = Annotated[str, typer.Argument(metavar="NODE", help="A node's name or id.", autocompletion=nodes)]

@@ -13,6 +13,9 @@ if TYPE_CHECKING:  # types alone: a command need not wait for what defines them
         ChangeRequest,
         CommitPage,
         Deployed,
+        EngineProfile,
+        EngineProfileChanged,
+        EngineProfileWithdrawn,
         Key,
         KeyChanged,
         KeyMade,
@@ -128,6 +131,21 @@ def retry_model(gateway: Gateway, ref: str) -> "ModelRetried":
 def lift_brake(gateway: Gateway, reason: str) -> "Changed":
     """Who is silent is gone."""
     return gateway.post("/api/brake/lift", {"reason": reason})
+
+
+def engine_profiles(gateway: Gateway) -> "Iterator[EngineProfile]":
+    """All engines that the mesh knows."""
+    return _all(gateway, "/api/engine-profiles")
+
+
+def set_engine_profile(gateway: Gateway, profile: Mapping[str, Any]) -> "EngineProfileChanged":
+    """The mesh knows an engine by this profile."""
+    return gateway.post("/api/engine-profiles", profile)
+
+
+def withdraw_engine_profile(gateway: Gateway, engine: str) -> "EngineProfileWithdrawn":
+    """The mesh knows it no more."""
+    return gateway.delete(f"/api/engine-profiles/{segment(engine)}")
 
 
 def tokens(gateway: Gateway) -> "Iterator[Token]":

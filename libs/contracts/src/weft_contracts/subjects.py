@@ -114,7 +114,7 @@ def name(kind: str, text: str) -> Aggregate:
 
 
 MESH = Aggregate("mesh", "mesh")
-"""The mesh itself: its founding, its brake, its formats."""
+"""The mesh itself: its founding, its brake, its formats, the engines that an admin told it of."""
 
 
 def worker_filters(id: NodeId) -> tuple[str, ...]:

@@ -6,9 +6,10 @@ from typing import cast
 
 from weft_contracts.catalogue import CATALOGUE
 from weft_contracts.commit import Cause, Recorded
+from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.machine import MachineFact
-from weft_contracts.facts.mesh import BrakeLifted, BrakeSet
+from weft_contracts.facts.mesh import BrakeLifted, BrakeSet, EngineProfileSet, EngineProfileWithdrawn
 from weft_contracts.facts.model import ModelFact, Scaled
 from weft_contracts.facts.node import NodeFact
 from weft_contracts.facts.replica import ReplicaFact
@@ -183,10 +184,17 @@ class Fleet(FleetTables):
 
     def _apply_mesh(self, facts: Sequence[Fact]) -> None:
         for fact in facts:
-            if isinstance(fact, BrakeSet):
-                self.brake = fact
-            elif isinstance(fact, BrakeLifted):
-                self.brake = None
+            match fact:
+                case BrakeSet():
+                    self.brake = fact
+                case BrakeLifted():
+                    self.brake = None
+                case EngineProfileSet(profile=profile):
+                    self.engines = {**self.engines, profile.name: profile, **BUILTIN}
+                case EngineProfileWithdrawn(engine=engine) if engine not in BUILTIN:
+                    self.engines = {name: profile for name, profile in self.engines.items() if name != engine}
+                case _:
+                    pass
 
     def _is_gone(self, node: NodeId) -> bool:
         view = self.nodes.get(node)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from weft_contracts.engines import BUILTIN, Profiles
+from weft_contracts.engines import BUILTIN, EngineProfile
 from weft_contracts.facts.mesh import BrakeSet
 from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import ModelId, NodeId, ReplicaId
@@ -36,8 +36,8 @@ class FleetTables:
     """Replicas that are over: not wanted, and no claim is left. Oldest first, at most `fleet.CLOSED_KEPT`."""
     touched: dict[NodeId, int] = field(default_factory=dict[NodeId, int])
     """When what a node can take last changed (log sequence); the latest comes last."""
-    engines: Profiles = field(default_factory=lambda: BUILTIN, compare=False)
-    """What there is to know of each engine that a spec may name."""
+    engines: Mapping[str, EngineProfile] = field(default_factory=lambda: dict(BUILTIN))
+    """What there is to know of each engine that a spec may name: built-in ones, and those that an admin told of."""
     _assigned: dict[NodeId, NodeAssignments] = field(default_factory=dict[NodeId, NodeAssignments])
     _names: dict[str, ModelId] = field(default_factory=dict[str, ModelId])
 

@@ -8,7 +8,7 @@ Devices that share the machine's memory share what is free of it; a device's bud
 from collections.abc import Collection
 from typing import NamedTuple
 
-from weft_contracts.engines import EngineProfile
+from weft_contracts.engines import EngineProfile, is_of
 from weft_contracts.facts.values import Device, Vendor
 from weft_fleet import NodeAssignments, NodeView
 
@@ -39,7 +39,7 @@ def reserved(device: Device) -> int:
 
 def vendors_for(node: NodeView, engine: EngineProfile) -> frozenset[Vendor]:
     """The vendors of devices that the node's backends of this engine can use."""
-    return frozenset(v for backend in node.backends if backend.engine == engine.name for v in backend.vendors)
+    return frozenset(v for backend in node.backends if is_of(backend, engine) for v in backend.vendors)
 
 
 def takes(device: Device, engine: EngineProfile, vendors: Collection[Vendor]) -> bool:

@@ -3,12 +3,23 @@
 from typing import Any
 
 from hypothesis import strategies as st
-from weft_contracts.engines import BUILTIN
+from weft_contracts.engines import BUILTIN, EngineProfile
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.values import ENGINE_NAME, Backend, ModelSpec
 
 ENGINES: st.SearchStrategy[str] = st.sampled_from(sorted(BUILTIN)) | st.from_regex(ENGINE_NAME, fullmatch=True)
 
+
+def profiles(names: st.SearchStrategy[str]) -> st.SearchStrategy[EngineProfile]:
+    """Profiles as the built-in engines have them, by these names."""
+    return st.builds(_named, st.sampled_from([*BUILTIN.values()]), names)
+
+
+def _named(profile: EngineProfile, name: str) -> EngineProfile:
+    return profile.model_copy(update={"name": name})
+
+
+st.register_type_strategy(EngineProfile, profiles(ENGINES))
 st.register_type_strategy(Backend, st.builds(Backend, engine=ENGINES))
 st.register_type_strategy(ModelSpec, st.builds(ModelSpec, engine=ENGINES))
 

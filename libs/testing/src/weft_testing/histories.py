@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 from weft_contracts.catalogue import CATALOGUE, Entry
 from weft_contracts.commit import Recorded
+from weft_contracts.engines import BUILTIN
 from weft_contracts.facts import machine, model, node, replica
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.values import (
@@ -25,12 +26,14 @@ from weft_contracts.ids import CorrelationId, EventId, InspectionId, ModelId, No
 from weft_contracts.subjects import Aggregate
 from weft_eventlog.snapshots.shape import Shape
 
-from weft_testing.drawn import drawn
+from weft_testing.drawn import drawn, profiles
 
 T = TypeVar("T")
 NODES = (NodeId("n-a"), NodeId("n-b"))
 MODELS = (ModelId("m-x"), ModelId("m-y"))
 REPLICAS = tuple(ReplicaId(f"{model}-{number}") for model in MODELS for number in (1, 2))
+ENGINES = (*BUILTIN, "told")[-2:]
+"""A built-in one, and one that is told of."""
 _START = 1_700_000_000.0
 _GIB = 1 << 30
 _SPEC = ModelSpec(source=SimulatedSource(), engine="simulated", engine_args={"memory_bytes": _GIB}, max_replicas=0)
@@ -66,6 +69,8 @@ _FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "epoch": st.integers(1, 2),
     "revision": st.just(1),
     "device": st.integers(0, 1),
+    "engine": st.sampled_from(ENGINES),
+    "profile": profiles(st.sampled_from(ENGINES)),
     "inspection": st.sampled_from((InspectionId("i-1"), InspectionId("i-2"))),
     "incarnation": st.sampled_from(("i-1", "i-2")),
     "at": st.floats(0, 2e9),

@@ -17,6 +17,7 @@ from weft_runtime.service import Runtime
 from weft_gateway.domain.client_address import networks
 from weft_gateway.inbound.admin.asking import Asking
 from weft_gateway.inbound.admin.brake import Brake
+from weft_gateway.inbound.admin.engine_profiles import EngineProfiles
 from weft_gateway.inbound.admin.events import Events
 from weft_gateway.inbound.admin.keys import APIKeys
 from weft_gateway.inbound.admin.logs import ReplicaLogs
@@ -121,6 +122,7 @@ async def start(runtime: Runtime) -> None:
         NodeModels(directory, asking).router,
         RegistrationTokens(tokens, asking, tls.authority).router,
         APIKeys(memory.keys, asking, KeyNames(runtime)).router,
+        EngineProfiles(directory, asking).router,
         Brake(asking).router,
         Joining(directory, tokens, asking, credential, quota, certified=tls.authority is not None).router,
         SelfService(directory, asking).router,

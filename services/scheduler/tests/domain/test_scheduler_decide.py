@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from weft_contracts.codec import encode
 from weft_contracts.commit import Commit, Decision, Guard
-from weft_contracts.facts.machine import FileFound, PressureChanged
+from weft_contracts.engines import BUILTIN
+from weft_contracts.facts.machine import FileFound, PressureChanged, Reported
+from weft_contracts.facts.mesh import EngineProfileSet
 from weft_contracts.facts.model import Deleted, Retried, Unservable
 from weft_contracts.facts.node import (
     Assigned,
@@ -20,9 +22,18 @@ from weft_contracts.facts.node import (
 )
 from weft_contracts.facts.replica import Evicted, Placed, Unplaceable
 from weft_contracts.facts.run import Loading, Ready, Stopped
-from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec, PathSource, Receipt, SimulatedSource, Weights
+from weft_contracts.facts.values import (
+    Backend,
+    DeviceClaim,
+    Member,
+    ModelSpec,
+    PathSource,
+    Receipt,
+    SimulatedSource,
+    Weights,
+)
 from weft_contracts.ids import Incarnation, InspectionId, ModelId, NodeId, ReplicaId
-from weft_contracts.subjects import machine, model, node, replica, run
+from weft_contracts.subjects import MESH, machine, model, node, replica, run
 from weft_fleet import Fleet
 from weft_placement import explain_decision
 from weft_scheduler.domain.decide import decide
@@ -149,6 +160,26 @@ def test_no_room_is_said_once(mesh: Mesh):
     for _ in range(5):
         mesh.now += 61
         assert [] == mesh.decide()
+
+
+def test_a_replica_is_placed_by_the_profile_that_the_mesh_has_of_its_engine_by_now(mesh: Mesh):
+    # given a node whose profile of an engine is another than the one that the mesh was told of
+    nodes = BUILTIN["simulated"].model_copy(update={"name": "told"})
+    wrong = nodes.model_copy(update={"serves": ("rerank",)})
+    id = mesh.log.node("a", 80 * GIB)
+    hardware = mesh.fleet.nodes[id].hardware
+    assert hardware is not None
+    backend = Backend(engine="told", version="1", vendors=("nvidia",), profile=nodes.digest)
+    mesh.log.add(machine(id), Reported(hardware=hardware, backends=(backend,), builtins=(), agent_version="1"))
+    mesh.log.add(MESH, EngineProfileSet(profile=wrong))
+    mesh.log.model("toy", spec(engine="told"), replicas=1)
+    (told,) = facts_of(mesh.settle(), Unplaceable)
+    assert {"has another profile of told than the mesh": 1} == told.receipt.refusals
+    # when the mesh is told of the node's own
+    mesh.log.add(MESH, EngineProfileSet(profile=nodes))
+    # then, without another look at the clock
+    assert 1 == len(facts_of(mesh.settle(), Placed))
+    assert id == mesh.where(ONE)
 
 
 def test_another_reason_is_said_but_not_within_a_minute(mesh: Mesh):

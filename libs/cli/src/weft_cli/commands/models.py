@@ -11,15 +11,12 @@ from weft_client import api
 from weft_client.failure import Exit, Failure
 from weft_client.gateway import Refused
 from weft_client.sources import FILELESS, local_path, name_for
-from weft_contracts.engines import BUILTIN
 from weft_contracts.names import LONGEST_MODEL_NAME
 
 from weft_cli import locate
 from weft_cli.commands.progress import watch
 from weft_cli.option_names import DEPLOY, naming_options
 from weft_cli.outcome import show, tell
-
-ENGINES = tuple(sorted(BUILTIN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +101,6 @@ def retry(folder: Path | None, url: str | None, model: str, *, as_json: bool) ->
 
 def spec(source: str, wanted: DeployOptions) -> dict[str, Any]:
     """The spec that the command line describes. Raises Failure with status 2 for what can't be meant."""
-    if wanted.engine is not None and wanted.engine not in ENGINES:
-        raise Failure(f"--engine {wanted.engine}: want one of {', '.join(ENGINES)}", Exit.USAGE)
     fields: dict[str, Any] = {}
     if wanted.engine_args:
         fields["engine_args"] = dict(_engine_arg(each) for each in wanted.engine_args)

@@ -1,6 +1,6 @@
 """What there is to know of engines, as data. No other place knows an engine by its name, but its adapter."""
 
-from weft_contracts.engines.builtin import BUILTIN, Profiles, reading
+from weft_contracts.engines.builtin import BUILTIN, EARLIER, Profiles, is_of, reading
 from weft_contracts.engines.profile import (
     Argument,
     ArgumentClaim,
@@ -12,6 +12,7 @@ from weft_contracts.engines.profile import (
 
 __all__ = [
     "BUILTIN",
+    "EARLIER",
     "Argument",
     "ArgumentClaim",
     "EngineProfile",
@@ -19,5 +20,6 @@ __all__ = [
     "HeaderClaim",
     "Install",
     "Profiles",
+    "is_of",
     "reading",
 ]

@@ -11,7 +11,7 @@ from weft_contracts.engines.profile import (
     HeaderClaim,
     Install,
 )
-from weft_contracts.facts.values import EngineName
+from weft_contracts.facts.values import Backend, EngineName
 
 _MIB = 1 << 20
 _CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
@@ -88,6 +88,20 @@ SIMULATED = EngineProfile(
 
 Profiles = Mapping[EngineName, EngineProfile]
 BUILTIN: Profiles = MappingProxyType({profile.name: profile for profile in (LLAMA_CPP, VLLM, SIMULATED)})
+EARLIER: Mapping[EngineName, tuple[str, ...]] = MappingProxyType({})
+"""Digests that a built-in engine's profile had in earlier versions of Weft: workers of those are taken on still."""
+
+
+def is_of(backend: Backend, profile: EngineProfile) -> bool:
+    """Whether what a worker reports is the engine that this profile tells of.
+
+    Older workers name no digest; they know built-in engines alone.
+    """
+    if backend.engine != profile.name:
+        return False
+    if profile.name not in BUILTIN:
+        return backend.profile == profile.digest
+    return backend.profile in ("", profile.digest, *EARLIER.get(profile.name, ()))
 
 
 def reading(format: FileFormat | None, profiles: Profiles = BUILTIN) -> EngineProfile:

@@ -1,10 +1,11 @@
 """An engine's profile: all that services and tools know of it. Sizes are bytes."""
 
+import functools
 import hashlib
 import json
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from weft_contracts.facts.fact import Value
 from weft_contracts.facts.values import Count, EngineName, Vendor
@@ -14,7 +15,14 @@ FileFormat = Literal["gguf", "safetensors"]
 """How a model's files are written; workers have a reader for each."""
 Span = Literal["devices", "nodes"]
 ArgumentName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
-Number = Annotated[int | float, Field(ge=-(1 << 53), le=1 << 53)]
+
+
+def _plainest(number: int | float) -> int | float:
+    """A whole number is written as one, so that equal profiles have one digest."""
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+Number = Annotated[int | float, Field(ge=-(1 << 53), le=1 << 53), AfterValidator(_plainest)]
 
 
 class HeaderClaim(Value, frozen=True):
@@ -86,8 +94,19 @@ class EngineProfile(Value, frozen=True):
     arguments: dict[ArgumentName, Argument] = Field(default_factory=dict[ArgumentName, Argument])
     install: Install
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     @property
     def digest(self) -> str:
-        """16 hex digits over all of it."""
-        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        """16 hex digits over all of it but what is as by default: a field that a later version adds leaves the
+        digests of those alone that don't use it."""
+        return _digest(self)
+
+
+@functools.lru_cache(maxsize=256)
+def _digest(profile: EngineProfile) -> str:
+    body = profile.model_dump(mode="json", exclude_defaults=True)
+    body["claim"]["formula"] = profile.claim.formula
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -4,7 +4,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from weft_contracts.engines.profile import EngineProfile
 from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.values import EngineName
 from weft_contracts.subjects import Kind
 
 
@@ -45,4 +47,21 @@ class FormatRaised(_Mesh, frozen=True):
     version: int
 
 
-MeshFact = Annotated[Founded | BrakeSet | BrakeLifted | FormatRaised, Field(discriminator="type")]
+class EngineProfileSet(_Mesh, frozen=True):
+    """The mesh knows an engine by this profile from here on, whatever it knew of it before."""
+
+    type: Literal["engine_profile_set"] = "engine_profile_set"
+    profile: EngineProfile
+
+
+class EngineProfileWithdrawn(_Mesh, frozen=True):
+    """The mesh knows this engine no more."""
+
+    type: Literal["engine_profile_withdrawn"] = "engine_profile_withdrawn"
+    engine: EngineName
+
+
+MeshFact = Annotated[
+    Founded | BrakeSet | BrakeLifted | FormatRaised | EngineProfileSet | EngineProfileWithdrawn,
+    Field(discriminator="type"),
+]

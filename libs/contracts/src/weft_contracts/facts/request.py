@@ -4,8 +4,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from weft_contracts.engines.profile import EngineProfile
 from weft_contracts.facts.fact import Fact
-from weft_contracts.facts.values import Addresses, Caps, ModelSpec, NodeKind, Scope, VramBudget
+from weft_contracts.facts.values import Addresses, Caps, EngineName, ModelSpec, NodeKind, Scope, VramBudget
 from weft_contracts.ids import KeyId, ModelId, NodeId, TokenId
 from weft_contracts.subjects import Kind
 
@@ -168,6 +169,20 @@ class KeyRevocationRequested(_Request, frozen=True):
     key: KeyId
 
 
+class EngineProfileRequested(_Request, frozen=True):
+    """Let the mesh know an engine by this profile; another one of that name is replaced."""
+
+    type: Literal["engine_profile_requested"] = "engine_profile_requested"
+    profile: EngineProfile
+
+
+class EngineProfileWithdrawalRequested(_Request, frozen=True):
+    """Let the mesh forget an engine that no model uses."""
+
+    type: Literal["engine_profile_withdrawal_requested"] = "engine_profile_withdrawal_requested"
+    engine: EngineName
+
+
 class DeployRequested(_Request, frozen=True):
     """A model, or a new revision of the model that bears this name."""
 
@@ -238,6 +253,8 @@ RegistryRequest = (
     | BrakeLiftRequested
     | TokenRequested
     | TokenRevocationRequested
+    | EngineProfileRequested
+    | EngineProfileWithdrawalRequested
 )
 ReconcilerRequest = DeployRequested | TrialRequested | DeleteRequested | RetryRequested | UnloadRequested
 GatewayRequest = KeyRequested | KeyRevocationRequested

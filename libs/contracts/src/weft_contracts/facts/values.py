@@ -72,6 +72,8 @@ class Backend(Value, frozen=True):
     engine: EngineName
     version: str
     vendors: tuple[Vendor, ...]
+    profile: Annotated[str, Field(max_length=64)] = ""
+    """The digest of the engine's profile, as the worker knows it; empty: the worker is older than that."""
 
 
 class Addresses(Value, frozen=True):

@@ -13,6 +13,8 @@ def backend(node: NodeView, assigned: NodeAssignments, demand: Demand) -> str | 
     engine = demand.profile
     vendors = vendors_for(node, engine)
     if not vendors:
+        if any(backend.engine == engine.name for backend in node.backends):
+            return f"has another profile of {engine.name} than the mesh"
         return f"has no {engine.name} backend"
     if not any(takes(device, engine, vendors) for device in node.hardware.devices):
         return f"has no device that its {engine.name} backend can use"

@@ -59,7 +59,12 @@ def _unsized(device: UnsizedDevice) -> api.UnsizedDevice:
 
 def backend_shape(backend: Backend) -> api.Backend:
     """An installed engine."""
-    return {"engine": backend.engine, "version": backend.version, "vendors": list(backend.vendors)}
+    return {
+        "engine": backend.engine,
+        "version": backend.version,
+        "vendors": list(backend.vendors),
+        "profile": backend.profile,
+    }
 
 
 def caps_shape(caps: Caps) -> api.Caps:

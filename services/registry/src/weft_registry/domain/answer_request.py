@@ -9,6 +9,8 @@ from weft_contracts.facts.request import (
     BrakeLiftRequested,
     CordonRequested,
     DrainRequested,
+    EngineProfileRequested,
+    EngineProfileWithdrawalRequested,
     JoinRequested,
     LabelsRequested,
     RegistryRequest,
@@ -29,6 +31,7 @@ from weft_registry.domain.approval import approve, reject
 from weft_registry.domain.caps import cap_replicas, set_budget
 from weft_registry.domain.cordon import cordon, uncordon
 from weft_registry.domain.drain import drain, resume
+from weft_registry.domain.engine_profiles import set_profile, withdraw_profile
 from weft_registry.domain.join import DEFAULT_LIMITS, NOBODY, join
 from weft_registry.domain.labels import label
 from weft_registry.domain.liveness import lift_brake
@@ -58,6 +61,10 @@ def answer(
             return create(state, pending, fact)
         case TokenRevocationRequested():
             return revoke(state, pending, fact)
+        case EngineProfileRequested():
+            return set_profile(state, pending, fact)
+        case EngineProfileWithdrawalRequested():
+            return withdraw_profile(state, pending, fact)
         case _:  # the others are about one node
             pass
     node = state.fleet.nodes.get(fact.node)

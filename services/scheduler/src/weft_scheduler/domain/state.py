@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from weft_contracts.commit import Recorded
+from weft_contracts.engines import BUILTIN, Profiles
 from weft_contracts.ids import ReplicaId
 from weft_fleet import Fleet
 from weft_placement import CandidateRanking, ClaimUnknown, PlannedFleet, Policy
@@ -26,11 +27,18 @@ class State:
         default_factory=dict[Revision, CandidateRanking | str], compare=False
     )
 
+    _engines: Profiles = field(default_factory=lambda: BUILTIN, compare=False)
+    """By which the rankings were made."""
+
     def fold(self, commits: Iterable[Recorded]) -> None:
         """Take the next commits of the log, every one of them, in order."""
         for recorded in commits:
             self.fleet.apply(recorded)
             self.waiting.follow(self.fleet, recorded)
+        if self.fleet.engines is not self._engines:
+            self._engines = self.fleet.engines
+            self._rankings.clear()
+            self.waiting.look_anew()
 
     def on_restored(self) -> None:
         """The memory was filled from a snapshot: all that waits is looked at again."""

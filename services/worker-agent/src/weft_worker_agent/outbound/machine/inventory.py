@@ -69,7 +69,7 @@ def backends(
         vendors = made_up if profile.made_up_devices else profile.vendors
         with contextlib.suppress(NotInstalled):
             version = own[name].version if name in own else version_of(profile)
-            found.append(Backend(engine=name, version=version, vendors=vendors))
+            found.append(Backend(engine=name, version=version, vendors=vendors, profile=profile.digest))
     return tuple(found[:MOST_BACKENDS])
 
 

@@ -1,0 +1,67 @@
+"""Answers about engines: what the mesh knows of each. Sizes are bytes."""
+
+from typing import Literal
+
+from typing_extensions import TypedDict
+from weft_contracts.engines.profile import FileFormat, Span, Task
+from weft_contracts.facts.values import EngineName, Vendor
+
+
+class EngineArgument(TypedDict):
+    """What may stand in a spec's `engine_args` under one name; null: no such bound."""
+
+    type: Literal["boolean", "integer", "number", "text"]
+    least: int | float | None
+    most: int | float | None
+    above: int | float | None
+    choices: list[str]
+
+
+class HeaderClaim(TypedDict):
+    """A claim that is computed from the file's header."""
+
+    formula: Literal["header"]
+    slack: float
+    overhead: int
+    cpu_overhead: int
+    share_argument: str | None
+
+
+class ArgumentClaim(TypedDict):
+    """A claim that one of the arguments says."""
+
+    formula: Literal["argument"]
+    argument: str
+    default: int
+
+
+class EngineInstall(TypedDict):
+    """What is installed for an engine."""
+
+    package: str
+    extra: str
+    adapter: str
+
+
+class EngineProfile(TypedDict):
+    """One engine. `digest` is what a worker must report of it; `builtin`: Weft comes with it."""
+
+    name: EngineName
+    digest: str
+    builtin: bool
+    serves: list[Task]
+    formats: list[FileFormat]
+    vendors: list[Vendor]
+    made_up_devices: bool
+    claim: HeaderClaim | ArgumentClaim
+    splits: list[Span]
+    resumes_greedy: bool
+    arguments: dict[str, EngineArgument]
+    install: EngineInstall
+
+
+class EngineProfilePage(TypedDict):
+    """Engines by name, and the cursor of the next page."""
+
+    items: list[EngineProfile]
+    next: str | None

@@ -1,0 +1,24 @@
+"""An engine's own environment, without a virtual environment: an interpreter that finds the engine's package."""
+
+import shutil
+import sys
+from pathlib import Path
+
+
+def engine_environment(folder: Path, package: Path, engine: str) -> Path:
+    """Make `folder/backends/<engine>/bin/python` and return `folder/backends`, as workers take it (WEFT_BACKENDS).
+
+    `package` is a folder with the engine's package, whose module `profile` holds `PROFILE`; it is installed as 1.0.
+    """
+    site, name = folder / "site", package.name
+    shutil.copytree(package, site / name, ignore=shutil.ignore_patterns("__pycache__"))
+    about = site / f"{name}-1.0.dist-info"
+    about.mkdir()
+    distribution = name.replace("_", "-")
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(f"[weft.engines]\n{engine} = {name}.profile:PROFILE\n")
+    python = folder / "backends" / engine / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={site} exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    return folder / "backends"
