@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 from faststream.nats import NatsBroker
+from mutmut.mutation import mutators
 from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 from nats.js.client import JetStreamContext
@@ -67,6 +68,21 @@ OTHERS: list[tuple[str, Callable[[], str], tuple[str, ...]]] = [
         lambda: " ".join(dir(ssl.SSLObject)) + source(ssl),
         ("_sslobj",),
     ),
+    (
+        "libs/devtools/src/weft_devtools/mutation/mutants.py",
+        lambda: source(mutators),
+        (
+            "operator_number",
+            "operator_name",
+            "operator_augmented_assignment",
+            "operator_remove_unary_ops",
+            "operator_symmetric_string_methods_swap",
+            "operator_keywords",
+            "operator_swap_op",
+            "operator_match",
+            "operator_if_exp",
+        ),
+    ),
 ]
 
 
@@ -107,6 +123,7 @@ def test_msgspec_says_what_the_gateway_reads_in_its_sentences(body: bytes, says:
 
 
 CAPPED = {
+    "libs/devtools": {"mutmut"},
     "libs/eventlog": {"nats-py"},
     "libs/runtime": {"nats-py", "faststream", "uvicorn"},
     "services/gateway": {"uvicorn", "msgspec"},

@@ -8,8 +8,9 @@ from weft_contracts.commit import Commit
 from weft_contracts.facts.artifact import Refused, Verified
 from weft_contracts.facts.model import Deleted
 from weft_contracts.facts.node import Healthy, WentOffline
+from weft_contracts.facts.run import Stopped
 from weft_contracts.facts.values import MetadataFile
-from weft_contracts.ids import NodeId, artifact_id
+from weft_contracts.ids import NodeId, ReplicaId, artifact_id
 from weft_metadata_cache.domain.due_fetches import Fetch, Limits, State, due_fetches
 from weft_testing import HandLog
 
@@ -78,6 +79,38 @@ def test_nothing_is_fetched_from_a_replica_that_is_not_ready_or_not_wanted(story
     story.log.given(subjects.model(MODEL), Deleted())
 
     assert [] == story.due()
+
+
+def test_nothing_is_fetched_from_a_run_that_has_ended(story: Story) -> None:
+    story.happen(*mesh([1], TOKENIZER))
+
+    story.log.given(subjects.run(NodeId("n-1"), ReplicaId("m-1-1")), Stopped(epoch=1, why="exited"))
+
+    assert [] == story.due()
+
+
+def test_a_replica_whose_files_are_all_verified_is_not_looked_at_again(story: Story) -> None:
+    story.happen(*mesh([1], TOKENIZER))
+    story.verify(TOKENIZER)
+
+    story.due()
+
+    assert {} == story.state.dirty
+
+
+def test_what_is_verified_of_a_model_that_the_log_does_not_know_is_kept(story: Story) -> None:
+    story.verify(TOKENIZER)
+
+    assert TOKENIZER == story.state.artifacts[artifact_id(MODEL, 1, TOKENIZER.name)].verified
+
+
+@pytest.mark.parametrize("size", [0, LIMITS.most_bytes])
+def test_an_empty_file_and_the_largest_that_is_allowed_are_fetched(story: Story, size: int) -> None:
+    story.happen(*mesh([1], MetadataFile(name="a", size=size, blake3="a" * 64)))
+
+    (fetch,) = story.due()
+
+    assert fetch.fault is None
 
 
 def test_an_offline_node_is_not_asked_until_it_returns(story: Story) -> None:
@@ -166,10 +199,12 @@ def test_a_node_without_a_file_server_is_not_asked(story: Story, port: int) -> N
     assert f"node 1 has no file server: its registered port is {port}" == fetch.fault
 
 
-def test_a_registration_too_long_for_an_event_is_passed_over(story: Story) -> None:
-    story.happen(*mesh([1], MetadataFile(name="a" * 5000, size=1, blake3="a" * 64), CONFIG))
+@pytest.mark.parametrize(("letters", "named"), [(4096 - 64, True), (4096 - 64 + 1, False)])
+def test_a_registration_too_long_for_an_event_is_passed_over(story: Story, letters: int, named: bool) -> None:
+    long = MetadataFile(name="a" * letters, size=1, blake3="a" * 64)
+    story.happen(*mesh([1], long, CONFIG))
 
-    assert [("config.json", "n-1")] == story.names()
+    assert {CONFIG.name, *([long.name] if named else [])} == {name for name, _ in story.names()}
 
 
 def test_nodes_that_hold_different_files_under_one_name_are_told_so(story: Story) -> None:

@@ -1,15 +1,32 @@
 """`weft test` and `weft lint`."""
 
+from collections.abc import Sequence
+
 from weft_client.failure import Exit, Failure
 
 from weft_devtools import sabotage as sabotages
 from weft_devtools import suite, tree
 
+_BELONGS_TO = {
+    "--share": ("--sabotage", "--mutate"),
+    "--list": ("--sabotage",),
+    "--changed": ("--mutate",),
+    "--limit": ("--mutate",),
+    "--report-only": ("--mutate",),
+}
+
+
+def refuse_what_does_not_go_together(chosen: Sequence[str], options: Sequence[str]) -> None:
+    """Raise Failure where two kinds of checks are wanted at once, or an option belongs to another one."""
+    if len(chosen) > 1:
+        raise Failure(f"{' and '.join(chosen)} are run one at a time", Exit.USAGE)
+    for option in options:
+        if not set(chosen) & set(_BELONGS_TO[option]):
+            raise Failure(f"{option} belongs to {' and '.join(_BELONGS_TO[option])}", Exit.USAGE)
+
 
 def run(paths: tuple[str, ...], *, slow: bool, sabotage: bool, share: str | None, seed: str, listing: bool) -> None:
     """Run what was asked for. Raises Failure that names what failed."""
-    if (share or listing) and not sabotage:
-        raise Failure("--share and --list belong to --sabotage", Exit.USAGE)
     root = tree.root()
     if sabotage:
         _sabotage(paths, share, seed, listing=listing)
@@ -18,6 +35,24 @@ def run(paths: tuple[str, ...], *, slow: bool, sabotage: bool, share: str | None
     if not slow and not paths:
         checks = [*suite.style_and_types(), *checks]
     _say(suite.run(checks, root))
+
+
+def mutate(
+    names: tuple[str, ...],
+    changed: str | None,
+    share: str | None,
+    seed: str,
+    limit_s: float | None,
+    *,
+    report_only: bool,
+) -> None:
+    """Try mutants. Raises Failure when too many live or, with `report_only`, when the tool breaks alone."""
+    from weft_devtools.mutation import run as mutation  # what it stands on takes a second to import
+
+    draw = mutation.Draw(names, changed, share or "1/1", seed, limit_s)
+    noticed = mutation.tell(mutation.run(tree.root(), draw))
+    if noticed < mutation.WANTED and not report_only:
+        raise Failure(f"{noticed:.0%} of the mutants were noticed, and {mutation.WANTED:.0%} must be")
 
 
 def lint() -> None:

@@ -4,7 +4,6 @@ A story names its patches: `@pytest.mark.sabotage("name")` stands for `tests/int
 Where the mark is on some of a story's cases (`pytest.param(..., marks=...)`), only those are run with the patch.
 """
 
-import hashlib
 import json
 import os
 import shutil
@@ -21,7 +20,7 @@ from typing import Any
 
 from weft_client.failure import Exit, Failure
 
-from weft_devtools import tree
+from weft_devtools import shares, tree
 
 STORIES = Path("tests") / "integration"
 PATCHES = STORIES / "sabotage"
@@ -84,16 +83,7 @@ def named(all_of_them: Sequence[Sabotage], names: Sequence[str]) -> list[Sabotag
 
 def share(all_of_them: Sequence[Sabotage], part: str, seed: str) -> list[Sabotage]:
     """The K-th of N parts ("K/N"), dealt out by a shuffle that the seed alone decides. Parts differ by one at most."""
-    try:
-        number, parts = (int(text) for text in part.split("/"))
-        if not 1 <= number <= parts:
-            raise ValueError
-    except ValueError:
-        raise Failure(f"--share {part}: want K/N, such as 1/5", Exit.USAGE) from None
-    shuffled = sorted(
-        all_of_them, key=lambda each: hashlib.sha256(f"{seed}\0{each.name}\0{each.story}".encode()).digest()
-    )
-    return sorted(shuffled[number - 1 :: parts])
+    return sorted(shares.share(all_of_them, part, seed, lambda each: f"{each.name}\0{each.story}"))
 
 
 def run(root: Path, sabotages: Sequence[Sabotage]) -> list[Verdict]:
@@ -109,18 +99,10 @@ def run(root: Path, sabotages: Sequence[Sabotage]) -> list[Verdict]:
     return verdicts
 
 
-def copy_tree(root: Path, to: Path) -> None:
-    """Copy what git knows or would take."""
-    for name in tree.files(root):
-        target = to / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(root / name, target)
-
-
 def _try(root: Path, sabotage: Sabotage) -> Verdict:
     with tempfile.TemporaryDirectory(prefix="weft-sabotage-") as folder:
         copy = Path(folder).resolve() / "tree"
-        copy_tree(root, copy)
+        tree.copy(root, copy)
         patch = root / PATCHES / f"{sabotage.name}.patch"
         # Outside a repository git apply works on the folder itself; it must not find one above.
         applied = subprocess.run(

@@ -1,5 +1,6 @@
 """The source tree that `weft test` checks."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -30,5 +31,13 @@ def files(root: Path) -> list[str]:
             timeout=60,
         )
     except (OSError, subprocess.SubprocessError) as e:
-        raise Failure(f"git can't list the files of {root}: {e}; --sabotage needs a git checkout") from e
+        raise Failure(f"git can't list the files of {root}: {e}; this needs a git checkout") from e
     return [name for name in listed.stdout.decode().split("\0") if name and (root / name).is_file()]
+
+
+def copy(root: Path, to: Path) -> None:
+    """Copy what git knows or would take."""
+    for name in files(root):
+        target = to / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(root / name, target)

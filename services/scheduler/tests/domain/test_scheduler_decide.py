@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from weft_contracts.codec import encode
-from weft_contracts.commit import Commit, Decision, Guard
+from weft_contracts.commit import Cause, Commit, Decision, Guard
 from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.machine import FileFound, PressureChanged, Reported
 from weft_contracts.facts.mesh import EngineProfileSet
@@ -32,10 +32,11 @@ from weft_contracts.facts.values import (
     SimulatedSource,
     Weights,
 )
-from weft_contracts.ids import Incarnation, InspectionId, ModelId, NodeId, ReplicaId
+from weft_contracts.ids import CorrelationId, Incarnation, InspectionId, ModelId, NodeId, ReplicaId
 from weft_contracts.subjects import MESH, machine, model, node, replica, run
 from weft_fleet import Fleet
 from weft_placement import explain_decision
+from weft_scheduler.domain.batch import size_of
 from weft_scheduler.domain.decide import decide
 from weft_scheduler.domain.rules import Rules
 from weft_scheduler.domain.state import State
@@ -117,7 +118,7 @@ def test_a_wanted_replica_is_placed_and_assigned_in_one_batch(mesh: Mesh):
     )
     (outcome,) = placed.facts
     assert isinstance(outcome, Placed)
-    assert fact.members == outcome.members
+    assert (fact.members, fact.epoch) == (outcome.members, outcome.epoch)
     assert {0: GIB} == {claim.index: claim.bytes for claim in fact.member(a).devices}
     mesh.log.take([decision])
     assert "placed" == mesh.fleet.replicas[ONE].state
@@ -322,7 +323,7 @@ def test_an_evicted_replica_leaves_its_node(mesh: Mesh):
     mesh.settle()
     mesh.log.add(replica(ONE), Evicted(why="made room"))
     (fact,) = facts_of(mesh.settle(), Unassigned)
-    assert ONE == fact.replica
+    assert (ONE, "made room") == (fact.replica, fact.why)
 
 
 def assign_group(mesh: Mesh) -> list[NodeId]:
@@ -422,6 +423,33 @@ def test_placements_come_in_batches_of_32(mesh: Mesh):
     mesh.log.take([decision])
     (decision,) = mesh.decide()
     assert 8 + 1 == len(decision.commits)
+
+
+def test_no_more_replicas_are_retired_in_a_round_than_a_batch_holds():
+    mesh = Mesh(Rules(batch=2))
+    mesh.log.node("a", 8 * GIB)
+    mesh.log.model("toy", spec(), replicas=3)
+    mesh.settle()
+    mesh.log.retire(ONE, TWO, THREE)
+    (decision,) = mesh.decide()
+    assert [ONE, TWO] == [fact.replica for fact in facts_of(list(decision.commits), Unassigned)]
+
+
+def test_a_round_ends_with_a_batch_of_placements_that_must_wait_for_the_next():
+    mesh = Mesh(Rules(batch=2))
+    mesh.log.node("a", 8 * GIB)
+    for name in ("toy", "second", "third"):
+        mesh.log.model(name, spec(), replicas=1)
+    mesh.log.model("large", spec(99 * GIB), replicas=1)
+    (decision,) = mesh.decide()
+    assert "placed" == decision.why, "of the large one, which comes later, nothing is said yet"
+    assert ["m-large-1"] == [commit.aggregate.key for commit in mesh.settle() if facts_of([commit], Unplaceable)]
+
+
+def test_a_commit_takes_no_more_than_its_facts_are_counted_for():
+    facts = tuple(Unassigned(replica=id, deadline_s=1, why="x") for id in (ONE, TWO, THREE))
+    commit = Commit(node(NodeId("n-a")), facts, None, Cause(CorrelationId("c")))
+    assert len(encode(commit)) <= len("[]") + sum(map(size_of, facts)) <= len(encode(commit)) + 1
 
 
 def test_a_commit_stays_below_its_limit(mesh: Mesh):
