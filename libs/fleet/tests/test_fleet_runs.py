@@ -6,8 +6,9 @@ from weft_contracts.facts.replica import Placed, Unplaceable
 from weft_contracts.facts.run import Degraded, Failed, Fetching, Installing, Loading, Ready, RunFact, Stopped, Stopping
 from weft_contracts.facts.values import Member, MetadataFile, Receipt
 from weft_contracts.ids import CorrelationId, EventId, Incarnation, ModelId, NodeId, ReplicaId
+from weft_contracts.states import Phase, ReplicaState
 from weft_contracts.subjects import run
-from weft_fleet import Phase, ReplicaState, ReplicaView, RunView
+from weft_fleet import ReplicaView, RunView
 from weft_fleet.changed import changed
 from weft_fleet.run_view import evolve_run
 

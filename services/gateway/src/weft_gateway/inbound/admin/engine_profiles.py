@@ -8,11 +8,11 @@ from weft_contracts.facts.request import EngineProfileRequested, EngineProfileWi
 from weft_gateway.domain.engine_shapes import profile_shape
 from weft_gateway.domain.refused import Refused
 from weft_gateway.inbound.admin.asking import Asking, done
-from weft_gateway.inbound.admin.documented import PROBLEMS
 from weft_gateway.inbound.admin.engine_bodies import EngineProfileBody
 from weft_gateway.inbound.admin.listing import Cursor, Limit
 from weft_gateway.inbound.http.answer import Answer, answering
 from weft_gateway.inbound.http.json_route import JSONRoute
+from weft_gateway.inbound.http.openapi_document import PROBLEMS
 from weft_gateway.projections.directory import Directory
 
 
