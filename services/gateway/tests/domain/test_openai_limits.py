@@ -406,3 +406,33 @@ def test_so_many_choices_and_bytes_are_taken_in_all(prompts: int, n: int, size: 
     with pytest.raises(Refused) as caught:
         split_choices(asked, size, 0)
     assert (400, param, "out_of_range") == (caught.value.status, caught.value.param, caught.value.code)
+
+
+# what is said of it
+
+LONG = "x" * 500
+REPEATED: list[tuple[str, dict[str, Any], int]] = [
+    ("chat", {"messages": [{"role": LONG, "content": "hi"}]}, 40),
+    ("chat", {"messages": [{"role": "user", "content": [{"type": LONG}]}]}, 40),
+    ("chat", {"tools": [{"type": LONG}]}, 40),
+    ("chat", {"tools": [tool(LONG)]}, 72),
+    ("chat", {"tools": [tool()], "tool_choice": LONG}, 40),
+    ("chat", {"tools": [tool()], "tool_choice": {"type": "function", "function": {"name": LONG}}}, 64),
+    ("chat", {"response_format": {"type": LONG}}, 40),
+    ("chat", {"logit_bias": {LONG: 1}}, 40),
+    ("response", {"include": [LONG]}, 64),
+    ("response", {"input": [{"role": LONG, "content": "hi"}]}, 40),
+    ("response", {"input": [{"type": LONG}]}, 40),
+    ("response", {"tools": [{"type": LONG}]}, 40),
+    ("embedding", {"encoding_format": LONG}, 64),
+]
+
+
+@pytest.mark.parametrize(("route", "fields", "bound"), REPEATED)
+def test_a_refusal_repeats_so_much_of_what_was_sent_and_no_more(route: str, fields: dict[str, Any], bound: int) -> None:
+    assert repr("x" * bound) in refused(route, fields).sentence
+
+
+def test_a_number_is_repeated_with_so_many_digits_and_no_more() -> None:
+    given = -(10**60)
+    assert f"`seed` is {str(given)[:40]}; it must be " in refused("chat", {"seed": given}).sentence
