@@ -175,12 +175,12 @@ def test_a_node_that_the_log_does_not_know_is_gone(story: Story) -> None:
     assert {"n-unknown"} == story.fleet.replicas[ONE].gone
 
 
-def test_a_removed_nodes_assignments_and_claims_are_forgotten_and_the_others_stay(story: Story) -> None:
+@pytest.mark.parametrize("fact", [Removed(why="sold"), Expired(waited_s=1)])
+def test_a_node_that_is_out_has_no_assignments_and_claims_and_the_others_keep_theirs(story: Story, fact: Fact) -> None:
     story.place(A, B)
-    story.log.add(node(A), Removed(why="sold"))
+    story.log.add(node(A), fact)
     assert ((), (ONE,)) == (story.fleet.replicas_on(A), story.fleet.replicas_on(B))
     assert ({}, {0: 7}) == (story.fleet.claims(A), story.fleet.claims(B))
-    assert story.fleet.nodes[A].removed
 
 
 def test_a_node_that_expired_is_as_if_it_had_never_been(story: Story) -> None:

@@ -131,8 +131,9 @@ def test_before_a_decision_an_explanation_says_how_many_nodes_could_take_it():
 
 def test_candidates_come_first_then_refusals_the_nearest_first_and_avoided_nodes_among_them_by_their_own_reason():
     log = FleetLog()
-    for name, size, kind in (("c", 8, "worker"), ("b", 4, "worker"), ("a", 2, "worker"), ("d", 8, "agent")):
-        log.node(name, size * GIB, kind=kind)  # type: ignore[arg-type]
+    for name, size in (("c", 8), ("b", 4), ("a", 2)):
+        log.node(name, size * GIB)
+    log.node("d", 8 * GIB, kind="agent")
     id = log.model("toy", SPEC.model_copy(update={"engine_args": {"memory_bytes": 3 * GIB}}))
     log.scale(id, 1, avoid=("n-c", "n-d"))
     found = explain(log.fleet, ONE)

@@ -2,7 +2,7 @@
 
 import pytest
 from weft_contracts.engines import BUILTIN
-from weft_contracts.facts.values import DeviceClaim, ModelSpec, PathSource, SimulatedSource, Vendor, Weights
+from weft_contracts.facts.values import DeviceClaim, ModelSpec, PathSource, Scalar, SimulatedSource, Vendor, Weights
 from weft_contracts.ids import ModelId
 from weft_placement.claim import GIB, MIB, ClaimUnknown, Need, need_of
 from weft_placement.demand import Demand, demand_of
@@ -20,7 +20,7 @@ def simulated(bytes: int, **more: object) -> Demand:
     return demand(ModelSpec.model_validate(given))
 
 
-def vllm(weight_bytes: int, *, heads: int = 32, **args: int | float) -> Demand:
+def vllm(weight_bytes: int, *, heads: int = 32, **args: Scalar) -> Demand:
     weights = Weights(
         format="safetensors", weight_bytes=weight_bytes, kv_bytes_per_token=1, heads=heads, kv_heads=heads
     )
@@ -72,7 +72,7 @@ def test_a_share_is_above_nothing_and_up_to_the_whole(share: float) -> None:
 @pytest.mark.parametrize("share", [0, 1.01, -0.5, True, "half"])
 def test_another_share_is_refused(share: float | str) -> None:
     with pytest.raises(ClaimUnknown, match="want a share above 0 and up to 1"):
-        vllm(GIB, gpu_memory_utilization=share)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        vllm(GIB, gpu_memory_utilization=share)
 
 
 @pytest.mark.parametrize(("given", "expected"), [(1, 1), (4, 4)])
@@ -226,9 +226,8 @@ def test_a_node_whose_devices_are_too_full_says_how_much_of_one_vendor_it_lacks(
 def test_a_node_without_so_many_devices_says_how_many_it_lacks_and_how_large() -> None:
     reason = missed(several_devices.fit(devices(GIB), vllm(10 * GIB, tensor_parallel_size=2))).reason
     assert "has not 2 devices with 7.55 GiB free each" == reason
-    assert "has not 2 devices with 7.55 GiB free each" == (
-        missed(several_devices.fit([], vllm(10 * GIB, tensor_parallel_size=2))).reason
-    )
+    nothing = several_devices.fit([], vllm(10 * GIB, tensor_parallel_size=2))
+    assert Miss("has not 2 devices with 7.55 GiB free each", free=0) == nothing
     processor = missed(several_devices.fit(devices(GIB, vendor="cpu"), vllm(10 * GIB, tensor_parallel_size=2)))
     assert "has not 2 devices with 6.25 GiB free each" == processor.reason
 

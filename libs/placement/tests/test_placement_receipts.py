@@ -1,5 +1,7 @@
 """What a decision leaves behind: its reasons counted, its policy as text, and a sentence where there is no place."""
 
+from typing import Any
+
 import pytest
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.machine import FileMissing, Reported
@@ -237,14 +239,15 @@ def test_a_ranking_knows_a_fleet_of_which_it_has_seen_a_single_commit() -> None:
         {"apart": "never"},
     ],
 )
-def test_weights_that_rank_nothing_make_no_policy(weights: dict[str, float]) -> None:
+def test_weights_that_rank_nothing_make_no_policy(weights: dict[str, Any]) -> None:
     with pytest.raises(BadPolicy, match="want "):
-        Policy(**weights)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        Policy(**weights)
 
 
 @pytest.mark.parametrize("one", ["idle", "pack", "files", "devices"])
 def test_one_weight_above_nothing_and_one_slot_are_enough(one: str) -> None:
-    policy = Policy(**{"idle": 0, "pack": 0, "files": 0, "devices": 0, "slots": 1, one: 0.1})  # type: ignore[arg-type]
+    weights: dict[str, Any] = {"idle": 0, "pack": 0, "files": 0, "devices": 0, "slots": 1, one: 0.1}
+    policy = Policy(**weights)
     assert policy == parse_policy(policy.text)
 
 

@@ -1,6 +1,7 @@
 """Keys folded from the log, and what they let in: whatever order facts come in."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from weft_contracts.commit import Recorded
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.key import Created, Revoked
 from weft_contracts.facts.values import Scope
-from weft_contracts.ids import CorrelationId, EventId, is_id
+from weft_contracts.ids import CorrelationId, EventId, KeyId, is_id
 from weft_contracts.subjects import api_key
 from weft_gateway.domain.access import AuthContext, Policy, authenticate, recheck, required_scope
 from weft_gateway.domain.keys import KeyView, evolve_key, key_shape
@@ -160,3 +161,23 @@ def test_a_key_is_live_until_it_expires() -> None:
     view = KeyView(key_id("0" * 64), "0" * 64, "weft-00000000", ("read",), None, 10.0, 0.0, "anonymous", 1)
     assert ("live", "expired") == (view.state(9.9), view.state(10.0))
     assert (True, False) == (view.may("read"), view.may("inference"))
+
+
+def test_a_key_is_listed_without_its_hash() -> None:
+    view = KeyView(KeyId("k-1"), "h", "weft-ab", ("read",), ("toy",), 50.0, 1.0, "anonymous", 3)
+    listed = {
+        "id": "k-1",
+        "name": "ci",
+        "prefix": "weft-ab",
+        "scopes": ["read"],
+        "models": ["toy"],
+        "state": "live",
+        "expires_at": 50.0,
+        "created_at": 1.0,
+        "created_by": "anonymous",
+        "revoked_at": None,
+    }
+    assert listed == key_shape(view, "ci", 49.9)
+    assert listed | {"state": "expired"} == key_shape(view, "ci", 50.0)
+    revoked = replace(view, models=None, revoked_at=9.0)
+    assert listed | {"state": "revoked", "models": None, "revoked_at": 9.0} == key_shape(revoked, "ci", 50.0)

@@ -52,7 +52,7 @@ def flat_format(size: int) -> dict[str, Any]:
     return {"format": {"type": "json_schema", "name": "x", "schema": json_format(size)["json_schema"]["schema"]}}
 
 
-NUMBERS = [
+LIMITS: list[tuple[str, str, list[Any], list[Any]]] = [
     ("chat text response", "temperature", [0, 2], [-0.01, 2.01]),
     ("chat text response", "top_p", [0.01, 1], [0, -0.5, 1.01]),
     ("chat text response", "min_p", [0, 1], [-0.01, 1.01]),
@@ -93,9 +93,9 @@ NUMBERS = [
 def cases(which: int) -> list[Any]:
     return [
         pytest.param(route, field, value, id=f"{route}-{field}-{str(value)[:20]}")
-        for routes, field, *values in NUMBERS
+        for routes, field, taken, refused in LIMITS
         for route in routes.split()
-        for value in values[which]
+        for value in (taken, refused)[which]
     ]
 
 
@@ -112,72 +112,72 @@ def test_the_next_value_is_refused_by_the_fields_name(route: str, field: str, va
     assert field in found.sentence
 
 
-@pytest.mark.parametrize(
-    ("route", "fields", "param"),
-    [
-        ("chat", {"top_logprobs": 3}, "top_logprobs"),
-        ("chat", {"logprobs": False, "top_logprobs": 3}, "top_logprobs"),
-        ("chat", {"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
-        ("chat", {"logprobs": True, "top_logprobs": -1}, "top_logprobs"),
-        ("chat", {"logprobs": True, "tools": [tool()]}, "logprobs"),
-        ("chat", {"stop": "x", "tools": [tool()], "response_format": {"type": "json_object"}}, "stop"),
-        ("chat", {"max_tokens": 3, "max_completion_tokens": 4}, "max_tokens"),
-        ("chat", {"stream_options": {"include_usage": True}}, "stream_options"),
-        ("text", {"stream_options": {}, "stream": False}, "stream_options"),
-        ("response", {"stream_options": {}}, "stream_options"),
-        ("chat", {"tool_choice": "required"}, "tool_choice"),
-        ("chat", {"tools": [tool()], "tool_choice": "always"}, "tool_choice"),
-        ("chat", {"tools": [tool("f"), tool("f")]}, "tools[1].function.name"),
-        ("chat", {"tools": [tool("f g")]}, "tools[0].function.name"),
-        ("chat", {"tools": [tool("f" * 65)]}, "tools[0].function.name"),
-        ("chat", {"tools": [{"type": "custom", "custom": {}}]}, "tools[0]"),
-        ("chat", {"tools": [{"type": "function"}]}, "tools[0]"),
-        ("chat", {"tools": [tool() | {"custom": {}}]}, "tools[0]"),
-        ("chat", {"tools": [tool()], "tool_choice": {"type": "function", "function": {"name": "g"}}}, "tool_choice"),
-        ("chat", {"tools": [tool()], "tool_choice": {"type": "function"}}, "tool_choice"),
-        (
-            "chat",
-            {
-                "tools": [tool()],
-                "tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}},
-            },
-            "tool_choice",
-        ),
-        (
-            "chat",
-            {
-                "tools": [tool()],
-                "tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [1]}},
-            },
-            "tool_choice",
-        ),
-        (
-            "chat",
-            {"response_format": {"type": "text", "json_schema": {"name": "x"}}},
-            "response_format.json_schema",
-        ),
-        ("chat", {"messages": []}, "messages"),
-        ("text", {"echo": True, "logprobs": 0}, "echo"),
-        ("text", {"echo": True, "prompt": [1, 2]}, "echo"),
-        ("text", {"echo": True, "prompt": ["x", [1]]}, "echo"),
-        ("text", {"best_of": 1, "n": 2}, "best_of"),
-        ("response", {"reasoning": {"effort": "high"}}, "reasoning.effort"),
-        ("response", {"reasoning": {"summary": "auto"}}, "reasoning.summary"),
-        ("response", {"text": {"verbosity": "low"}}, "text.verbosity"),
-        ("response", {"text": {"format": {"type": "json_schema", "schema": {}}}}, "text.format.name"),
-        ("response", {"text": {"format": {"type": "json_schema", "name": "x"}}}, "text.format.schema"),
-        ("response", {"text": {"format": {"type": "xml"}}}, "text.format.type"),
-        ("response", {"text": flat_format(65537)}, "text.format"),
-        ("response", {"include": ["message.output_text.logprobs", "all"]}, "include[1]"),
-        ("response", {"top_logprobs": 1, "tools": [{"type": "function", "name": "f"}]}, "top_logprobs"),
-        ("response", {"tools": [{"type": "web_search"}]}, "tools[0]"),
-        ("response", {"tools": [{"type": "function", "name": "f g"}]}, "tools[0].name"),
-        ("response", {"tools": [{"type": "function", "name": "f", "defer_loading": True}]}, "tools[0].defer_loading"),
-        ("response", {"tool_choice": {"type": "custom", "name": "f"}}, "tool_choice"),
-        ("response", {"tool_choice": {"type": "function"}}, "tool_choice"),
-        ("response", {"tool_choice": {"type": "allowed_tools", "tools": []}}, "tool_choice"),
-    ],
-)
+CLASHES: list[tuple[str, dict[str, Any], str]] = [
+    ("chat", {"top_logprobs": 3}, "top_logprobs"),
+    ("chat", {"logprobs": False, "top_logprobs": 3}, "top_logprobs"),
+    ("chat", {"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
+    ("chat", {"logprobs": True, "top_logprobs": -1}, "top_logprobs"),
+    ("chat", {"logprobs": True, "tools": [tool()]}, "logprobs"),
+    ("chat", {"stop": "x", "tools": [tool()], "response_format": {"type": "json_object"}}, "stop"),
+    ("chat", {"max_tokens": 3, "max_completion_tokens": 4}, "max_tokens"),
+    ("chat", {"stream_options": {"include_usage": True}}, "stream_options"),
+    ("text", {"stream_options": {}, "stream": False}, "stream_options"),
+    ("response", {"stream_options": {}}, "stream_options"),
+    ("chat", {"tool_choice": "required"}, "tool_choice"),
+    ("chat", {"tools": [tool()], "tool_choice": "always"}, "tool_choice"),
+    ("chat", {"tools": [tool("f"), tool("f")]}, "tools[1].function.name"),
+    ("chat", {"tools": [tool("f g")]}, "tools[0].function.name"),
+    ("chat", {"tools": [tool("f" * 65)]}, "tools[0].function.name"),
+    ("chat", {"tools": [{"type": "custom", "custom": {}}]}, "tools[0]"),
+    ("chat", {"tools": [{"type": "function"}]}, "tools[0]"),
+    ("chat", {"tools": [tool() | {"custom": {}}]}, "tools[0]"),
+    ("chat", {"tools": [tool()], "tool_choice": {"type": "function", "function": {"name": "g"}}}, "tool_choice"),
+    ("chat", {"tools": [tool()], "tool_choice": {"type": "function"}}, "tool_choice"),
+    (
+        "chat",
+        {
+            "tools": [tool()],
+            "tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}},
+        },
+        "tool_choice",
+    ),
+    (
+        "chat",
+        {
+            "tools": [tool()],
+            "tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [1]}},
+        },
+        "tool_choice",
+    ),
+    (
+        "chat",
+        {"response_format": {"type": "text", "json_schema": {"name": "x"}}},
+        "response_format.json_schema",
+    ),
+    ("chat", {"messages": []}, "messages"),
+    ("text", {"echo": True, "logprobs": 0}, "echo"),
+    ("text", {"echo": True, "prompt": [1, 2]}, "echo"),
+    ("text", {"echo": True, "prompt": ["x", [1]]}, "echo"),
+    ("text", {"best_of": 1, "n": 2}, "best_of"),
+    ("response", {"reasoning": {"effort": "high"}}, "reasoning.effort"),
+    ("response", {"reasoning": {"summary": "auto"}}, "reasoning.summary"),
+    ("response", {"text": {"verbosity": "low"}}, "text.verbosity"),
+    ("response", {"text": {"format": {"type": "json_schema", "schema": {}}}}, "text.format.name"),
+    ("response", {"text": {"format": {"type": "json_schema", "name": "x"}}}, "text.format.schema"),
+    ("response", {"text": {"format": {"type": "xml"}}}, "text.format.type"),
+    ("response", {"text": flat_format(65537)}, "text.format"),
+    ("response", {"include": ["message.output_text.logprobs", "all"]}, "include[1]"),
+    ("response", {"top_logprobs": 1, "tools": [{"type": "function", "name": "f"}]}, "top_logprobs"),
+    ("response", {"tools": [{"type": "web_search"}]}, "tools[0]"),
+    ("response", {"tools": [{"type": "function", "name": "f g"}]}, "tools[0].name"),
+    ("response", {"tools": [{"type": "function", "name": "f", "defer_loading": True}]}, "tools[0].defer_loading"),
+    ("response", {"tool_choice": {"type": "custom", "name": "f"}}, "tool_choice"),
+    ("response", {"tool_choice": {"type": "function"}}, "tool_choice"),
+    ("response", {"tool_choice": {"type": "allowed_tools", "tools": []}}, "tool_choice"),
+]
+
+
+@pytest.mark.parametrize(("route", "fields", "param"), CLASHES)
 def test_what_does_not_go_together_is_refused_by_the_field_that_could_go(
     route: str, fields: dict[str, Any], param: str
 ) -> None:
@@ -313,7 +313,10 @@ def test_a_function_takes_what_its_schema_says_and_nothing_where_it_has_none() -
 
 @pytest.mark.parametrize(("count", "at"), [(1, "#/properties/arguments"), (2, "#/anyOf/1/properties/arguments")])
 def test_a_reference_within_a_functions_parameters_is_led_to_where_they_stand(count: int, at: str) -> None:
-    parameters = {"properties": {"a": [{"$ref": "#/$defs/x"}], "b": {"$ref": "other.json"}}, "$defs": {"x": {}}}
+    parameters: dict[str, Any] = {
+        "properties": {"a": [{"$ref": "#/$defs/x"}], "b": {"$ref": "other.json"}},
+        "$defs": {"x": {}},
+    }
     tools = [tool("f"), tool("g", parameters=parameters)][-count:]
     schema = json.loads(check("chat", {"tools": tools}).constraint.json_schema)
     call = schema if count == 1 else schema["anyOf"][1]
@@ -334,7 +337,7 @@ def test_a_format_without_a_schema_is_any_text_or_any_object(kind: str, schema: 
 def test_a_schema_that_is_left_out_is_any_object_and_an_empty_one_is_anything() -> None:
     left_out = {"type": "json_schema", "json_schema": {"name": "x"}}
     assert '{"type":"object"}' == check("chat", {"response_format": left_out}).constraint.json_schema
-    empty = {"type": "json_schema", "json_schema": {"name": "x", "schema": {}}}
+    empty: dict[str, Any] = {"type": "json_schema", "json_schema": {"name": "x", "schema": {}}}
     assert "{}" == check("chat", {"response_format": empty}).constraint.json_schema
 
 
@@ -403,3 +406,33 @@ def test_so_many_choices_and_bytes_are_taken_in_all(prompts: int, n: int, size: 
     with pytest.raises(Refused) as caught:
         split_choices(asked, size, 0)
     assert (400, param, "out_of_range") == (caught.value.status, caught.value.param, caught.value.code)
+
+
+# what is said of it
+
+LONG = "x" * 500
+REPEATED: list[tuple[str, dict[str, Any], int]] = [
+    ("chat", {"messages": [{"role": LONG, "content": "hi"}]}, 40),
+    ("chat", {"messages": [{"role": "user", "content": [{"type": LONG}]}]}, 40),
+    ("chat", {"tools": [{"type": LONG}]}, 40),
+    ("chat", {"tools": [tool(LONG)]}, 72),
+    ("chat", {"tools": [tool()], "tool_choice": LONG}, 40),
+    ("chat", {"tools": [tool()], "tool_choice": {"type": "function", "function": {"name": LONG}}}, 64),
+    ("chat", {"response_format": {"type": LONG}}, 40),
+    ("chat", {"logit_bias": {LONG: 1}}, 40),
+    ("response", {"include": [LONG]}, 64),
+    ("response", {"input": [{"role": LONG, "content": "hi"}]}, 40),
+    ("response", {"input": [{"type": LONG}]}, 40),
+    ("response", {"tools": [{"type": LONG}]}, 40),
+    ("embedding", {"encoding_format": LONG}, 64),
+]
+
+
+@pytest.mark.parametrize(("route", "fields", "bound"), REPEATED)
+def test_a_refusal_repeats_so_much_of_what_was_sent_and_no_more(route: str, fields: dict[str, Any], bound: int) -> None:
+    assert repr("x" * bound) in refused(route, fields).sentence
+
+
+def test_a_number_is_repeated_with_so_many_digits_and_no_more() -> None:
+    given = -(10**60)
+    assert f"`seed` is {str(given)[:40]}; it must be " in refused("chat", {"seed": given}).sentence

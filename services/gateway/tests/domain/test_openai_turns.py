@@ -36,7 +36,7 @@ def test_each_role_is_one_that_templates_know(role: str, told: str) -> None:
 
 
 def test_parts_of_text_are_lines_of_one() -> None:
-    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    parts: list[dict[str, Any]] = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
     assert [Message("user", "a\nb")] == chat({"role": "user", "content": parts})
     parts = [{"type": "input_text", "text": "a"}, {"type": "output_text", "text": "b", "annotations": []}]
     assert [Message("user", "a\nb")] == response([{"role": "user", "content": parts}])
@@ -92,36 +92,36 @@ def test_an_earlier_models_thoughts_are_left_out() -> None:
     assert [Message("user", "hi")] == response([{"type": "reasoning", "id": "r", "summary": []}, HI])
 
 
-@pytest.mark.parametrize(
-    ("messages", "param"),
-    [
-        ([{"role": "robot", "content": "hi"}], "messages[0].role"),
-        ([{"role": "function", "content": "hi", "name": "f"}], "messages[0].role"),
-        ([HI, {"role": "user"}], "messages[1].content"),
-        ([HI | {"refusal": "no"}], "messages[0].refusal"),
-        ([HI | {"audio": {"id": "x"}}], "messages[0].audio"),
-        ([HI | {"annotations": [{}]}], "messages[0].annotations"),
-        ([HI | {"function_call": {}, "role": "assistant"}], None),
-        ([HI | {"function_call": {"name": "f"}}], "messages[0].function_call"),
-        ([HI | {"name": "n" * 65}], "messages[0].name"),
-        ([HI | {"tool_call_id": "c1"}], "messages[0].tool_call_id"),
-        ([{"role": "tool", "content": "x"}], "messages[0].tool_call_id"),
-        ([CALLED, {"role": "tool", "content": "x", "tool_call_id": "c2"}], "messages[1].tool_call_id"),
-        ([HI | {"tool_calls": [CALL]}], "messages[0].tool_calls"),
-        ([CALLED | {"tool_calls": [CALL, CALL | {"type": "custom"}]}], "messages[0].tool_calls[1]"),
-        ([CALLED | {"tool_calls": [CALL | {"custom": {}}]}], "messages[0].tool_calls[0]"),
-        ([CALLED | {"tool_calls": [{"id": "c", "type": "function"}]}], "messages[0].tool_calls[0]"),
-        (
-            [CALLED | {"tool_calls": [CALL | {"function": {"name": "f g", "arguments": ""}}]}],
-            "messages[0].tool_calls[0].function.name",
-        ),
-        ([{"role": "user", "content": []}], "messages[0].content"),
-        ([{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}], "messages[0].content[0]"),
-        ([{"role": "user", "content": [{"type": 5, "text": "x"}]}], "messages[0].content[0]"),
-        ([{"role": "user", "content": [{"type": "text"}]}], "messages[0].content[0]"),
-        ([{"role": "user", "content": [{"type": "text", "text": "x", "more": 1}]}], "messages[0].content[0]"),
-    ],
-)
+BAD_TURNS: list[tuple[list[dict[str, Any]], str | None]] = [
+    ([{"role": "robot", "content": "hi"}], "messages[0].role"),
+    ([{"role": "function", "content": "hi", "name": "f"}], "messages[0].role"),
+    ([HI, {"role": "user"}], "messages[1].content"),
+    ([HI | {"refusal": "no"}], "messages[0].refusal"),
+    ([HI | {"audio": {"id": "x"}}], "messages[0].audio"),
+    ([HI | {"annotations": [{}]}], "messages[0].annotations"),
+    ([HI | {"function_call": {}, "role": "assistant"}], None),
+    ([HI | {"function_call": {"name": "f"}}], "messages[0].function_call"),
+    ([HI | {"name": "n" * 65}], "messages[0].name"),
+    ([HI | {"tool_call_id": "c1"}], "messages[0].tool_call_id"),
+    ([{"role": "tool", "content": "x"}], "messages[0].tool_call_id"),
+    ([CALLED, {"role": "tool", "content": "x", "tool_call_id": "c2"}], "messages[1].tool_call_id"),
+    ([HI | {"tool_calls": [CALL]}], "messages[0].tool_calls"),
+    ([CALLED | {"tool_calls": [CALL, CALL | {"type": "custom"}]}], "messages[0].tool_calls[1]"),
+    ([CALLED | {"tool_calls": [CALL | {"custom": {}}]}], "messages[0].tool_calls[0]"),
+    ([CALLED | {"tool_calls": [{"id": "c", "type": "function"}]}], "messages[0].tool_calls[0]"),
+    (
+        [CALLED | {"tool_calls": [CALL | {"function": {"name": "f g", "arguments": ""}}]}],
+        "messages[0].tool_calls[0].function.name",
+    ),
+    ([{"role": "user", "content": []}], "messages[0].content"),
+    ([{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}], "messages[0].content[0]"),
+    ([{"role": "user", "content": [{"type": 5, "text": "x"}]}], "messages[0].content[0]"),
+    ([{"role": "user", "content": [{"type": "text"}]}], "messages[0].content[0]"),
+    ([{"role": "user", "content": [{"type": "text", "text": "x", "more": 1}]}], "messages[0].content[0]"),
+]
+
+
+@pytest.mark.parametrize(("messages", "param"), BAD_TURNS)
 def test_a_turn_that_can_not_be_told_is_refused_by_its_place(messages: list[Any], param: str | None) -> None:
     if param is None:
         chat(*messages)
@@ -132,23 +132,23 @@ def test_a_turn_that_can_not_be_told_is_refused_by_its_place(messages: list[Any]
     assert f"`{param}`" in caught.value.sentence
 
 
-@pytest.mark.parametrize(
-    ("items", "param"),
-    [
-        ([{"role": "robot", "content": "hi"}], "input[0].role"),
-        ([{"role": "tool", "content": "hi"}], "input[0].role"),
-        ([HI, {"id": "msg_1"}], "input[1]"),
-        ([{"type": "item_reference", "id": "msg_1"}], "input[0]"),
-        ([{"type": "computer_call"}], "input[0]"),
-        ([ITEM | {"namespace": "n"}], "input[0].namespace"),
-        ([ITEM | {"name": "f g"}], "input[0].name"),
-        ([OUTPUT], "input[0].call_id"),
-        ([ITEM, OUTPUT | {"call_id": "c2"}], "input[1].call_id"),
-        ([ITEM, {"type": "function_call_output", "output": "x"}], "input[1].call_id"),
-        ([{"role": "user", "content": [{"type": "input_image"}]}], "input[0].content[0]"),
-        ([{"role": "user", "content": [{"type": "input_text", "text": "x", "logprobs": []}]}], "input[0].content[0]"),
-    ],
-)
+BAD_ITEMS: list[tuple[list[dict[str, Any]], str]] = [
+    ([{"role": "robot", "content": "hi"}], "input[0].role"),
+    ([{"role": "tool", "content": "hi"}], "input[0].role"),
+    ([HI, {"id": "msg_1"}], "input[1]"),
+    ([{"type": "item_reference", "id": "msg_1"}], "input[0]"),
+    ([{"type": "computer_call"}], "input[0]"),
+    ([ITEM | {"namespace": "n"}], "input[0].namespace"),
+    ([ITEM | {"name": "f g"}], "input[0].name"),
+    ([OUTPUT], "input[0].call_id"),
+    ([ITEM, OUTPUT | {"call_id": "c2"}], "input[1].call_id"),
+    ([ITEM, {"type": "function_call_output", "output": "x"}], "input[1].call_id"),
+    ([{"role": "user", "content": [{"type": "input_image"}]}], "input[0].content[0]"),
+    ([{"role": "user", "content": [{"type": "input_text", "text": "x", "logprobs": []}]}], "input[0].content[0]"),
+]
+
+
+@pytest.mark.parametrize(("items", "param"), BAD_ITEMS)
 def test_an_item_that_can_not_be_told_is_refused_by_its_place(items: list[Any], param: str) -> None:
     with pytest.raises(Refused) as caught:
         response(items)
@@ -190,7 +190,8 @@ def test_a_response_shows_what_holds_for_what_its_request_left_out() -> None:
     def shown(**fields: Any) -> dict[str, Any]:
         asked = check_response(json.dumps({"model": "m", "input": "hi", **fields}).encode())
         assert asked.response_echo is not None
-        return json.loads(b"{" + asked.response_echo[:-1] + b"}")  # type: ignore[no-any-return]
+        found: dict[str, Any] = json.loads(b"{" + asked.response_echo[:-1] + b"}")
+        return found
 
     assert {
         "background": False,

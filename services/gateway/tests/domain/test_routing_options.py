@@ -10,7 +10,7 @@ from weft_contracts.facts.replica import Placed
 from weft_contracts.facts.run import Degraded, Loading, Ready
 from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpec, Receipt, Scope, SimulatedSource
 from weft_contracts.ids import Incarnation, KeyId, ModelId, NodeId, ReplicaId, replica_id
-from weft_contracts.subjects import model, node, replica, run
+from weft_contracts.subjects import Aggregate, model, node, replica, run
 from weft_gateway.domain.caller import NOBODY, Caller
 from weft_gateway.domain.keys import KeyView
 from weft_gateway.domain.refused import Refused
@@ -97,8 +97,8 @@ def test_a_node_that_may_be_going_is_not_preferred(toy: Toy, fact: Fact, preferr
         (run(A, ONE), Loading(epoch=1, incarnation=FIRST)),
     ],
 )
-def test_what_retires_is_lost_or_is_not_ready_is_no_endpoint(toy: Toy, where: object, fact: Fact) -> None:
-    toy.log.add(where, fact)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+def test_what_retires_is_lost_or_is_not_ready_is_no_endpoint(toy: Toy, where: Aggregate, fact: Fact) -> None:
+    toy.log.add(where, fact)
     assert [] == toy.endpoints()
     assert endpoint_of(toy.fleet, toy.fleet.replicas[ONE]) is None
 

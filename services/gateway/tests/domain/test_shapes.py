@@ -155,7 +155,14 @@ def test_a_node_that_is_out_says_why(story: Story, facts: tuple[Fact, ...], reas
 def test_a_drain_is_shown_with_its_end_and_what_it_left_behind(story: Story) -> None:
     story.log.now = 1000.0
     story.say(Draining(why="admin", by="k-1", deadline_s=30))
-    shown = {"why": "admin", "by": "k-1", "deadline_s": 30.0, "ends_at": 1030.0, "leaves": None, "unfinished": {}}
+    shown: dict[str, Any] = {
+        "why": "admin",
+        "by": "k-1",
+        "deadline_s": 30.0,
+        "ends_at": 1030.0,
+        "leaves": None,
+        "unfinished": {},
+    }
     assert shown == node_shape(story.view)["drain"]
     story.say(Drained(unfinished={ONE: 2}))
     assert shown | {"unfinished": {"m-toy-1": 2}} == node_shape(story.view)["drain"]
