@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from weft_contracts.catalogue import CATALOGUE, Entry, Writer
-from weft_contracts.permissions import SERVICES
+from weft_contracts.catalogue import CATALOGUE, SERVICES, Entry, Writer
 from weft_contracts.signals import Lease, NodeLoad
 from weft_contracts.subjects import EVENTS, Kind
 

@@ -7,7 +7,6 @@ from weft_contracts.ids import NodeId
 from weft_contracts.subjects import node_lease, service_lease
 from weft_contracts.topology import worker_durable
 
-SERVICES: tuple[Writer, ...] = ("registry", "scheduler", "reconciler", "metadata-cache", "gateway")
 WORKER_PAYLOAD_BYTES = 96 * 1024
 """A worker's message above this cuts its connection."""
 
