@@ -6,13 +6,13 @@ from typing import Any
 
 import httpx
 import pytest
+from weft_contracts.catalogue import SERVICES
 from weft_testing.story import MeshUnderTest, until
 
 from . import attacks_on_folds, attacks_on_walls
 from .attack import Attack, Foe
 
 ATTACKS: tuple[Attack, ...] = (*attacks_on_walls.ATTACKS, *attacks_on_folds.ATTACKS)
-SERVICES = ("registry", "scheduler", "reconciler", "metadata-cache", "gateway")
 SIMULATED = {"source": {"kind": "simulated"}, "engine": "simulated"}
 FOES = "foes"
 OF_THE_FOE = ("foe", "waits", *(f"crowd-{number}" for number in range(Foe.CROWD)))

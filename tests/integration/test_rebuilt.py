@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from weft_contracts.catalogue import SERVICES
 from weft_testing.story import MeshUnderTest, until
 
-FOLDS = ["registry", "scheduler", "reconciler", "metadata-cache", "gateway"]
 LISTS = ["nodes", "models", "replicas", "requests"]
 
 
@@ -33,7 +33,7 @@ def at_rest(mesh: MeshUnderTest) -> int:
     def same() -> int | None:
         head = mesh.status()["log"]["position"]
         tables = mesh.status()["tables"]["position"]
-        return head if {head} == {tables, *(projection(mesh, each)["position"] for each in FOLDS)} else None
+        return head if {head} == {tables, *(projection(mesh, each)["position"] for each in SERVICES)} else None
 
     return until("every fold is at the log's end", same, 30)
 
@@ -53,14 +53,14 @@ def test_every_fold_made_again_equals_what_it_was(tmp_path: Path) -> None:
         until("the deleted model's run has stopped", lambda: mesh.facts("run", "stopped"), 60)
         for _ in range(4):  # more may be said meanwhile, of a node not heard: then again
             before_at = at_rest(mesh)
-            before = {each: projection(mesh, each)["digest"] for each in FOLDS}
+            before = {each: projection(mesh, each)["digest"] for each in SERVICES}
             tables = lists(mesh)
             # when every service's memory and the tables are thrown away
             throw_away(mesh)
             # then all are as before, by the log alone
-            assert {0} == {projection(mesh, each)["snapshots"]["start"] for each in FOLDS}
+            assert {0} == {projection(mesh, each)["snapshots"]["start"] for each in SERVICES}
             if before_at == at_rest(mesh):
-                assert before == {each: projection(mesh, each)["digest"] for each in FOLDS}
+                assert before == {each: projection(mesh, each)["digest"] for each in SERVICES}
                 assert tables == lists(mesh)
                 return
         raise AssertionError("the log never stood still")
@@ -68,10 +68,10 @@ def test_every_fold_made_again_equals_what_it_was(tmp_path: Path) -> None:
 
 def throw_away(mesh: MeshUnderTest) -> None:
     """Kill every service's process, then drop the tables and the gateway's process too."""
-    for each in FOLDS:
+    for each in SERVICES:
         pid = mesh.kill(each)
         until(f"{each} is back", lambda each=each, pid=pid: mesh.part(each)["pid"] not in (None, pid), 30)
-    for each in FOLDS:
+    for each in SERVICES:
         until(f"{each} is ready", lambda each=each: mesh.part(each)["state"] == "ready", 60)
     drop_tables(mesh)
     pid = mesh.kill("gateway")

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from nats.aio.client import Client
 from weft_contracts import permissions
-from weft_contracts.catalogue import Writer
+from weft_contracts.catalogue import SERVICES, Writer
 from weft_contracts.commit import Recorded
 from weft_eventlog import EventLog
 from weft_eventlog.snapshots.mark import Head
@@ -23,10 +23,10 @@ from weft_registry.domain.state import RegistryState
 from weft_runtime.connection import connect, read_credentials
 from weft_testing.story import MeshUnderTest, until
 
-from .test_rebuilt import FOLDS, at_rest, projection
+from .test_rebuilt import at_rest, projection
 
 SIMULATED = {"source": {"kind": "simulated"}, "engine": "simulated"}
-NAMES = {each: each for each in FOLDS} | {"gateway": "directory"}
+NAMES = {each: each for each in SERVICES} | {"gateway": "directory"}
 """What each service calls its fold."""
 
 
@@ -54,7 +54,7 @@ def written(mesh: MeshUnderTest) -> int:
 
     def done() -> int | None:
         head = at_rest(mesh)
-        newest = [max(snapshots(mesh, each).values()) for each in FOLDS]
+        newest = [max(snapshots(mesh, each).values()) for each in SERVICES]
         return head if min(newest) > head - 5 else None
 
     return until("every fold has its snapshot", done, 60)
@@ -62,10 +62,10 @@ def written(mesh: MeshUnderTest) -> int:
 
 def started_anew(mesh: MeshUnderTest) -> None:
     """Kill every service's process, and wait for the next ones."""
-    for each in FOLDS:
+    for each in SERVICES:
         pid = mesh.kill(each)
         until(f"{each} is back", lambda each=each, pid=pid: mesh.part(each)["pid"] not in (None, pid), 30)
-    for each in FOLDS:
+    for each in SERVICES:
         until(f"{each} is ready", lambda each=each: mesh.part(each)["state"] == "ready", 60)
 
 
@@ -86,7 +86,7 @@ def folded_here(service: str, commits: Sequence[Recorded]) -> str:
 
 def remembers_what_the_log_says(mesh: MeshUnderTest) -> None:
     """Hold every service's memory against the log up to where it stands, whatever the mesh says meanwhile."""
-    found = {each: projection(mesh, each) for each in FOLDS}
+    found = {each: projection(mesh, each) for each in SERVICES}
 
     async def log() -> list[Recorded]:
         client = await connected(mesh, "scheduler")
@@ -133,7 +133,7 @@ def test_every_fold_made_again_from_its_snapshot_equals_what_it_was(lived: MeshU
     # when every service's process, and with it its memory, is thrown away
     started_anew(lived)
     # then each goes on from its snapshot, and remembers what the whole log says
-    for each in FOLDS:
+    for each in SERVICES:
         assert head - 5 < snapshots(lived, each)["start"], each
     remembers_what_the_log_says(lived)
 
@@ -147,7 +147,7 @@ def test_services_start_from_their_snapshots_and_the_next_decisions_are_right(li
     lived.down()
     lived.up()
     # then each says from where it went on, and how old that was
-    for each in FOLDS:
+    for each in SERVICES:
         start = snapshots(lived, each)["start"]
         assert head - 5 < start, each
         (line,) = [line for line in said(lived, each, "starts from a snapshot") if line["position"] == start][-1:]
@@ -166,7 +166,7 @@ def damaged(mesh: MeshUnderTest, damage: Damage) -> None:
     """Do something to every snapshot of every service, with the service's own rights."""
 
     async def all_of_them() -> None:
-        for each in cast("list[Writer]", FOLDS):
+        for each in SERVICES:
             client = await connected(mesh, each)
             store = SnapshotStore(client, each, NAMES[each])
             for slot in await store.slots():
@@ -195,13 +195,13 @@ async def cut_off(client: Client, store: SnapshotStore, slot: Slot, head: Head) 
 def test_snapshots_changed_by_hand_are_dropped_and_the_mesh_is_the_same(lived: MeshUnderTest) -> None:
     # given
     written(lived)
-    dropped = {each: len(said(lived, each, "snapshot dropped")) for each in FOLDS}
+    dropped = {each: len(said(lived, each, "snapshot dropped")) for each in SERVICES}
     # when
     damaged(lived, forged)
     started_anew(lived)
     # then each has said so, and remembers what the whole log says
     remembers_what_the_log_says(lived)
-    for each in FOLDS:
+    for each in SERVICES:
         assert 0 == snapshots(lived, each)["start"], each
         assert dropped[each] < len(said(lived, each, "snapshot dropped")), each
 
@@ -214,7 +214,7 @@ def test_snapshots_thrown_away_or_cut_off_while_all_is_stopped_cost_nothing_but_
     damaged(lived, cut_off)
     lived.down()
     lived.up()
-    assert {0} == {snapshots(lived, each)["start"] for each in FOLDS}
+    assert {0} == {snapshots(lived, each)["start"] for each in SERVICES}
     serves_as_before(lived, "after-cut")
     # when the store is thrown away
     written(lived)
@@ -223,6 +223,6 @@ def test_snapshots_thrown_away_or_cut_off_while_all_is_stopped_cost_nothing_but_
     shutil.rmtree(store)
     lived.up()
     # then the mesh is the same, and has new snapshots
-    assert {0} == {snapshots(lived, each)["start"] for each in FOLDS}
+    assert {0} == {snapshots(lived, each)["start"] for each in SERVICES}
     serves_as_before(lived, "after-loss")
     written(lived)

@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 import psutil
 import pytest
+from weft_contracts.catalogue import SERVICES
 from weft_testing.story import MeshUnderTest, until
 
-SERVICES = ("registry", "scheduler", "reconciler", "metadata-cache", "gateway")
 SLOW_MODEL = {
     "source": {"kind": "simulated"},
     "engine": "simulated",

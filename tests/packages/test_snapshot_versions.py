@@ -92,6 +92,11 @@ def test_a_memory_stands_where_its_service_says() -> None:
         assert f"{name}(" in app
 
 
+def test_every_service_that_hands_a_memory_to_a_projection_is_looked_at() -> None:
+    apps = (ROOT / "services").glob("*/src/*/app.py")
+    assert {app.parents[2].name for app in apps if "runtime.projection(" in app.read_text()} == MEMORIES.keys()
+
+
 def by_parsing(source: str) -> set[str]:
     """What a source imports of Weft's own, found slowly."""
     found: set[str] = set()

@@ -3,7 +3,9 @@
 import os
 from pathlib import Path
 
-NAMES = ("registry", "gateway", "scheduler", "reconciler", "metadata_cache", "worker_agent")
+from weft_embedded import mesh_plan
+
+PACKAGES = (*mesh_plan.SERVICES.values(), mesh_plan.WORKER_MODULE)
 
 _PROGRAM = """
 import http.server, json, os, signal, sys, threading
@@ -49,8 +51,8 @@ http.server.ThreadingHTTPServer(("127.0.0.1", port), Answer).serve_forever()
 
 def install(folder: Path) -> dict[str, str]:
     """Write the stand-ins, and return an environment in which they go before the real services."""
-    for name in NAMES:
-        package = folder / f"weft_{name}"
+    for name in PACKAGES:
+        package = folder / name
         package.mkdir(parents=True)
         (package / "__init__.py").touch()
         (package / "__main__.py").write_text(_PROGRAM)

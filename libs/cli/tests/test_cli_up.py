@@ -15,7 +15,7 @@ from typing import Any
 
 import psutil
 import pytest
-from weft_embedded import down, run_file
+from weft_embedded import down, mesh_plan, run_file
 from weft_embedded.run_file import RunFile
 from weft_embedded.state import State
 from weft_servers.port import choose
@@ -94,7 +94,7 @@ def test_up_starts_every_part_and_down_leaves_nothing_running(weft: Weft, state:
     up = weft("up", "--detach", "--port", str(port), "--workers", "2")
 
     assert (0, "") == (up.returncode, up.stderr)
-    parts = {"nats", "postgres", "registry", "gateway", "scheduler", "reconciler", "metadata-cache"}
+    parts = {"nats", "postgres", *mesh_plan.SERVICES}
     record = run_file.read(state)
     assert record is not None
     assert parts | {"worker-1", "worker-2"} == {part.name for part in record.parts if part.state == "ready"}

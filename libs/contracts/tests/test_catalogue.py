@@ -47,7 +47,7 @@ def test_every_request_for_change_has_one_owner_that_may_answer_it_and_nothing_e
         assert set(owned.values()) <= set(catalogue.BY_TYPE["request", outcome.model_fields["type"].default].writers)
 
 
-@pytest.mark.parametrize("name", permissions.SERVICES)
+@pytest.mark.parametrize("name", catalogue.SERVICES)
 def test_a_service_may_write_its_own_facts_and_no_others(name: catalogue.Writer) -> None:
     # given
     events = {s for s in permissions.service(name).publish if s.startswith("weft.ev.")}
@@ -57,8 +57,8 @@ def test_a_service_may_write_its_own_facts_and_no_others(name: catalogue.Writer)
 
 
 def test_two_services_share_no_snapshot_that_they_may_write() -> None:
-    written = [{s for s in permissions.service(n).publish if "snapshot" in s} for n in permissions.SERVICES]
-    assert len(permissions.SERVICES) == len(set[str].union(*written)) == sum(map(len, written))
+    written = [{s for s in permissions.service(n).publish if "snapshot" in s} for n in catalogue.SERVICES]
+    assert len(catalogue.SERVICES) == len(set[str].union(*written)) == sum(map(len, written))
 
 
 def test_two_workers_share_no_subject_that_they_may_publish_to() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from weft_contracts import channels, permissions, subjects
-from weft_contracts.catalogue import CATALOGUE, Writer, written_by
+from weft_contracts.catalogue import CATALOGUE, SERVICES, Writer, written_by
 from weft_contracts.channels import CHANNELS, heard_through, overlap, sent_by
 from weft_contracts.ids import NodeId
 from weft_contracts.topology import worker_durable
@@ -43,7 +43,7 @@ def test_no_two_channels_share_a_name_or_a_subject() -> None:
     ]
 
 
-@pytest.mark.parametrize("service", permissions.SERVICES)
+@pytest.mark.parametrize("service", SERVICES)
 def test_a_service_may_publish_to_each_channel_that_it_is_said_to_write(service: Writer) -> None:
     allowed = permissions.service(service).publish
     assert len(written_by(service)) < len(sent_by(service))

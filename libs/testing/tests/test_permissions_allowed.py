@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from weft_contracts import catalogue, permissions, subjects
+from weft_contracts import catalogue, subjects
 from weft_contracts.commit import Cause, Commit, Guard, Recorded
 from weft_contracts.facts import run
 from weft_contracts.facts.request import Fulfilled, Rejected
@@ -43,14 +43,14 @@ def nothing_is_denied(mesh: MeshServer) -> Any:
     assert [] == mesh.errors
 
 
-@pytest.mark.parametrize("name", permissions.SERVICES)
+@pytest.mark.parametrize("name", catalogue.SERVICES)
 async def test_a_service_appends_each_of_its_facts(mesh: MeshServer, name: catalogue.Writer) -> None:
     js = (await mesh.service(name)).jetstream(timeout=30)
     for entry in catalogue.written_by(name):
         assert "EVENTS" == (await js.publish(subject_of(entry), b"[]")).stream
 
 
-@pytest.mark.parametrize("name", permissions.SERVICES)
+@pytest.mark.parametrize("name", catalogue.SERVICES)
 async def test_a_service_appends_under_guards_loses_and_finds_its_retries(
     mesh: MeshServer, name: catalogue.Writer
 ) -> None:
@@ -65,7 +65,7 @@ async def test_a_service_appends_under_guards_loses_and_finds_its_retries(
     assert [first, second] == [r.sequence async for r in log.read(one.filter, two.filter)]
 
 
-@pytest.mark.parametrize("name", permissions.SERVICES)
+@pytest.mark.parametrize("name", catalogue.SERVICES)
 async def test_a_service_folds_the_whole_log_and_parts_of_it(mesh: MeshServer, name: catalogue.Writer) -> None:
     log = EventLog(await mesh.service(name), actor=name)
     request = subjects.request(fresh())
@@ -79,7 +79,7 @@ async def test_a_service_folds_the_whole_log_and_parts_of_it(mesh: MeshServer, n
         assert last in [commit.sequence for commit in folded]
 
 
-@pytest.mark.parametrize("name", permissions.SERVICES)
+@pytest.mark.parametrize("name", catalogue.SERVICES)
 async def test_a_service_holds_its_lease_and_lets_go_of_it(mesh: MeshServer, name: catalogue.Writer) -> None:
     client = await mesh.service(name)
     leadership = Leadership(client, name, f"{name}-a")
@@ -97,7 +97,7 @@ async def test_a_service_holds_its_lease_and_lets_go_of_it(mesh: MeshServer, nam
     await flushed(client)
 
 
-@pytest.mark.parametrize("name", permissions.SERVICES)
+@pytest.mark.parametrize("name", catalogue.SERVICES)
 async def test_a_service_signals_hears_signals_and_leases_and_sets_its_timers(
     mesh: MeshServer, name: catalogue.Writer
 ) -> None:
@@ -123,7 +123,7 @@ async def test_a_service_signals_hears_signals_and_leases_and_sets_its_timers(
     assert f"weft.timer.{name}.rang" == (await timers.next_msg(30)).subject
 
 
-@pytest.mark.parametrize("name", permissions.SERVICES)
+@pytest.mark.parametrize("name", catalogue.SERVICES)
 async def test_any_service_may_apply_the_topology(mesh: MeshServer, name: catalogue.Writer) -> None:
     await apply_topology(await mesh.service(name))
 
@@ -160,7 +160,7 @@ async def test_the_gateway_keeps_names_of_people_and_settles_usage(mesh: MeshSer
     assert "USAGE" == (await js.publish("weft.usage.k-1", b"{}")).stream
 
 
-@pytest.mark.parametrize("name", permissions.SERVICES)
+@pytest.mark.parametrize("name", catalogue.SERVICES)
 async def test_a_service_writes_its_own_snapshots_and_reads_them(mesh: MeshServer, name: catalogue.Writer) -> None:
     store = SnapshotStore(await mesh.service(name), name, "fold")
     pieces = [os.urandom(1000), os.urandom(100)]

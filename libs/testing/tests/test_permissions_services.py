@@ -1,13 +1,13 @@
 """What services must not do, as a fence against mistakes, and observers not at all."""
 
 import pytest
-from weft_contracts import catalogue, permissions, subjects
+from weft_contracts import catalogue, subjects
 from weft_testing.mesh_server import MeshServer
 
 from .permission_world import API, denied
 
 
-@pytest.mark.parametrize("name", permissions.SERVICES)
+@pytest.mark.parametrize("name", catalogue.SERVICES)
 @pytest.mark.usefixtures("unchanged")
 async def test_a_service_must_not_write_facts_that_others_own(mesh: MeshServer, name: catalogue.Writer) -> None:
     service = await mesh.service(name)

@@ -22,6 +22,8 @@ from weft_contracts.facts.fact import Fact, Voided
 from weft_contracts.subjects import Kind
 
 Writer = Literal["registry", "scheduler", "reconciler", "metadata-cache", "gateway", "worker"]
+SERVICES: tuple[Writer, ...] = tuple(each for each in get_args(Writer) if each != "worker")
+"""Our own. Each has credentials, a certificate and the permissions that follow from what it writes."""
 
 OWNERS: Mapping[type[Fact], Writer] = {
     **dict.fromkeys(get_args(request.RegistryRequest), "registry"),
@@ -61,8 +63,6 @@ class Entry:
         """Who answers a request for change, by a fact on the request itself; None for every other fact."""
         return OWNERS.get(self.fact)
 
-
-_OWNERS: tuple[Writer, ...] = ("registry", "scheduler", "reconciler", "metadata-cache", "gateway")
 
 UNWRITTEN: Mapping[type[Fact], str] = {
     mesh.FormatRaised: "the registry, when every reader of a fact knows its next version: no fact has one yet",
@@ -146,8 +146,8 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(request.DeleteRequested, ("gateway",), 200),
     Entry(request.RetryRequested, ("gateway",), 100),
     Entry(request.UnloadRequested, ("gateway",), 100),
-    Entry(request.Fulfilled, _OWNERS, 2_000),
-    Entry(request.Rejected, _OWNERS, 500),
+    Entry(request.Fulfilled, SERVICES, 2_000),
+    Entry(request.Rejected, SERVICES, 500),
     Entry(inspection.Requested, ("reconciler",), NODES * 4),
     Entry(request.KeyRequested, ("gateway",), 100, ignorable=True),
     Entry(request.KeyRevocationRequested, ("gateway",), 100, ignorable=True),

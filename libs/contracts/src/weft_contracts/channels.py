@@ -7,13 +7,9 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from weft_contracts.catalogue import CATALOGUE, Entry, Writer
-from weft_contracts.permissions import SERVICES
+from weft_contracts.catalogue import CATALOGUE, SERVICES, Entry, Writer
 from weft_contracts.signals import Lease, NodeLoad
-from weft_contracts.subjects import EVENTS, Kind
-
-_IDS: dict[Kind, tuple[str, ...]] = {"run": ("node", "replica"), "inspection": ("node", "inspection")}
-"""What the ids in a subject name, where it isn't one id of the kind itself."""
+from weft_contracts.subjects import EVENTS, ids_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +49,7 @@ def overlap(one: str, other: str) -> bool:
 
 
 def _of_fact(entry: Entry) -> Channel:
-    ids = ".".join(f"{{{name}}}" for name in _IDS.get(entry.kind, (entry.kind,)))
+    ids = ".".join(f"{{{name}}}" for name in ids_of(entry.kind))
     says = " ".join((entry.fact.__doc__ or "").split())
     address = f"{EVENTS}.{entry.kind}.{ids}.{entry.type}"
     return Channel(f"{entry.kind}.{entry.type}", address, says, entry.writers, entry.fact, entry)

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 from weft_contracts.catalogue import Writer, written_by
 from weft_contracts.ids import NodeId
-from weft_contracts.subjects import node_lease, service_lease
+from weft_contracts.subjects import ids_of, node_lease, service_lease
 from weft_contracts.topology import worker_durable
 
-SERVICES: tuple[Writer, ...] = ("registry", "scheduler", "reconciler", "metadata-cache", "gateway")
 WORKER_PAYLOAD_BYTES = 96 * 1024
 """A worker's message above this cuts its connection."""
 
@@ -124,8 +123,7 @@ _OWN: dict[Writer, tuple[str, ...]] = {
 def service(name: Writer) -> Permissions:
     """What one of our services may do inside the account MESH."""
     subjects = tuple(
-        f"weft.ev.{entry.kind}.{'*.*' if entry.kind in ('run', 'inspection') else '*'}.{entry.type}"
-        for entry in written_by(name)
+        f"weft.ev.{entry.kind}.{'.'.join('*' for _ in ids_of(entry.kind))}.{entry.type}" for entry in written_by(name)
     )
     inbox = f"_INBOX_{name}"
     return Permissions(

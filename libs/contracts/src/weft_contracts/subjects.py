@@ -1,6 +1,7 @@
 """Subjects: where a fact stands in the log, and which filter covers an aggregate."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -22,8 +23,8 @@ Kind = Literal[
 KINDS: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
 
 EVENTS = "weft.ev"
-_TWO_IDS: frozenset[Kind] = frozenset({"run", "inspection"})
-"""Kinds whose aggregate is named by two ids: `run.<node>.<replica>`, `inspection.<node>.<id>`."""
+_TWO_IDS: Mapping[Kind, tuple[str, str]] = {"run": ("node", "replica"), "inspection": ("node", "inspection")}
+"""Kinds whose aggregate is named by two ids, and what those name."""
 _SUBJECT = re.compile(r"weft\.ev\.([a-z]+)\.([a-z0-9-]{1,40}(\.[a-z0-9-]{1,40})?)\.([a-z_]+)")
 
 
@@ -61,6 +62,11 @@ def parse(subject: str) -> tuple[Aggregate, str]:
     if (found.group(3) is not None) != (kind in _TWO_IDS):
         raise BadSubject(f"{subject!r} does not name one {kind}")
     return Aggregate(kind, found.group(2)), found.group(4)
+
+
+def ids_of(kind: Kind) -> tuple[str, ...]:
+    """What the ids in a subject of this kind name."""
+    return _TWO_IDS.get(kind, (kind,))
 
 
 def kind_filter(kind: Kind) -> str:

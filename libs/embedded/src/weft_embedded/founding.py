@@ -19,7 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft_contracts import certificates, permissions
+from weft_contracts import catalogue, certificates
 from weft_eventlog.errors import LogUnavailable
 from weft_identity import trust
 from weft_identity.grants import FULL
@@ -43,7 +43,7 @@ def make_keys(state: State) -> trust.Trust:
     """Make or read the mesh's keys, and write fresh credentials for every service."""
     accounts = NatsConf(state.nats, 0, 0).accounts
     found = trust.load_or_make(state.trust, mesh_exports(), resolver=accounts)
-    for name in permissions.SERVICES:
+    for name in catalogue.SERVICES:
         write_private(state.credentials(name), service_credentials(found, name).text())
     return found
 
@@ -53,7 +53,7 @@ def certify(state: State, names: list[str]) -> "Authority":
     from weft_identity import authority
 
     found = authority.load_or_make(state.trust)
-    for name in permissions.SERVICES:
+    for name in catalogue.SERVICES:
         found.lay_out(state.certificate(name), name, names if name == certificates.GATEWAY else ())
     found.lay_out(state.certificate(certificates.NATS), certificates.NATS)
     return found

@@ -1,9 +1,11 @@
 """What the API answers: the document names every answer's type, and what is shown of a value is all of it."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import weft_api
+import weft_gateway
 from fastapi import FastAPI
 from weft_contracts.facts.machine import FileFound, FileMissing
 from weft_contracts.facts.values import (
@@ -166,6 +168,15 @@ def test_every_type_is_an_answer_or_part_of_one() -> None:
     states = {name for name in weft_api.__all__ if name.endswith("State")}
     elsewhere = {"Problem", "Source", "StatusHead", "Replica", "ReplicaLine"}  # inlined
     assert set() == set(weft_api.__all__) - schemas.keys() - states - elsewhere
+
+
+def test_every_module_with_routes_is_part_of_the_app() -> None:
+    package = Path(weft_gateway.__path__[0])
+    app = (package / "app.py").read_text()
+    routes = [file for file in package.rglob("*.py") if "APIRouter(" in file.read_text()]
+    modules = [".".join(file.relative_to(package.parent).with_suffix("").parts) for file in routes]
+    assert len(modules) > 10
+    assert [] == [module for module in modules if f"from {module} import " not in app]
 
 
 def test_a_route_without_a_typed_answer_is_refused() -> None:
