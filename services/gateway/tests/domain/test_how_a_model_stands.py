@@ -276,3 +276,13 @@ def test_a_replica_on_a_node_that_the_log_forgot_is_named_by_the_nodes_id() -> N
     toy.log.node("b", 1)
     toy.log.add(node(toy.node), Expired(waited_s=1))
     assert "replica m-toy-1 on node n-a is " in toy.hope().sentence
+
+
+def test_what_is_wrong_with_the_revision_that_serves_is_told_before_what_a_new_one_lacks() -> None:
+    toy = Toy()
+    toy.place()
+    toy.ready()
+    toy.revision(concurrency=7)
+    toy.log.add(replica(SECOND_REPLICA), Unplaceable(model=ID, revision=2, reason="no room", receipt=RECEIPT))
+    toy.say(Stopped(epoch=1, why="exited", detail=DIED))
+    assert ModelStanding("loading", f"it starts again after: {DIED}", 0, 1, serves=1) == toy.whole()

@@ -4,9 +4,9 @@ import pytest
 from weft_gateway.domain.access import Policy
 from weft_gateway.domain.client_address import address_of, networks
 from weft_gateway.domain.cors import Cors, origins
-from weft_gateway.domain.rate_limiter import LIMITS, RateLimiter
+from weft_gateway.domain.rate_limiter import LIMITS, RateLimiter, too_often
 from weft_gateway.domain.refused import Refused
-from weft_gateway.domain.token_buckets import CALLERS
+from weft_gateway.domain.token_buckets import CALLERS, TokenBuckets
 from weft_gateway.settings import GatewaySettings
 from weft_runtime.settings import BadSetting
 
@@ -161,3 +161,26 @@ def test_origins_that_can_not_be_meant_end_the_start_with_a_sentence(origins: st
     subject = GatewaySettings(cors_origins=origins, require_keys=policy == "keys", allow_anonymous=policy == "anyone")
     with pytest.raises(BadSetting, match=words):
         subject.check()
+
+
+def test_a_bucket_says_how_long_until_the_next_try() -> None:
+    bucket = TokenBuckets(2, every=8.0)
+    assert 0.0 == bucket.wait("a", 0.0)
+    bucket.spend("a", 0.0)
+    assert 0.0 == bucket.wait("a", 0.0)
+    bucket.spend("a", 0.0)
+    assert [8.0, 2.0, 0.0] == [bucket.wait("a", now) for now in (0.0, 6.0, 8.0)]
+    assert 0.0 == bucket.wait("b", 0.0)
+    # time fills it up to its size and no further
+    bucket.spend("a", 1000.0)
+    assert 0.0 == bucket.wait("a", 1000.0)
+    bucket.spend("a", 1000.0)
+    assert 8.0 == bucket.wait("a", 1000.0)
+
+
+@pytest.mark.parametrize(("wait", "seconds"), [(0.001, 1), (0.9, 1), (1.2, 2), (59.6, 60)])
+def test_who_tried_too_often_is_told_in_whole_seconds_when_to_come_again(wait: float, seconds: int) -> None:
+    refused = too_often(wait, "The key is not known.")
+    assert (429, "too_often", {"retry-after": str(seconds)}) == (refused.status, refused.code, refused.headers)
+    assert f"The key is not known. Too many tries; try again in {seconds} s." == refused.sentence
+    assert f"Too many tries; try again in {seconds} s." == too_often(wait).sentence

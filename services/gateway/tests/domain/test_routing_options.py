@@ -216,6 +216,9 @@ def test_a_key_may_use_its_own_models_alone() -> None:
         limited.check_model("other")
     assert (403, "model", "model_not_allowed") == (caught.value.status, caught.value.param, caught.value.code)
     assert "it may use: toy, doll" in caught.value.sentence
+    with pytest.raises(Refused) as caught:
+        limited.check_model("x" * 500)
+    assert repr("x" * 128) in caught.value.sentence
 
 
 def test_a_caller_is_its_key_or_anonymous() -> None:
