@@ -1,13 +1,15 @@
 """Deploying: what is asked of whom, what is accepted, what is refused with which sentence."""
 
 import pytest
+from weft_contracts import subjects
 from weft_contracts.commit import Recorded
 from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.model import Scaled, SpecAccepted
-from weft_contracts.facts.name import Claimed
+from weft_contracts.facts.name import Claimed, Released
 from weft_contracts.facts.node import Approved, Healthy
 from weft_contracts.facts.request import Fulfilled, Rejected
 from weft_contracts.facts.values import ModelSpec, SimulatedSource
+from weft_reconciler.domain.spec_faults import LONGEST_PATH
 
 from .story import WEIGHTS, Story, builtin, path, simulated
 
@@ -182,6 +184,39 @@ def test_a_model_that_makes_embeddings_is_refused_by_an_engine_that_can_not(stor
     assert (422, expected) == rejection(story, request)
 
 
+def test_a_model_that_makes_embeddings_is_accepted_for_an_engine_that_can(story: Story) -> None:
+    story.node("a")
+    story.deploy("m", builtin())
+    story.settle()
+
+    story.inspect("a", WEIGHTS.model_copy(update={"embeds": True}))
+    story.settle()
+
+    (accepted,) = story.accepted()
+    assert accepted.spec.weights.embeds
+
+
+@pytest.mark.parametrize(("letters", "asked"), [(LONGEST_PATH - 1, True), (LONGEST_PATH, False)])
+def test_a_path_has_its_longest_length(story: Story, letters: int, asked: bool) -> None:
+    story.node("a")
+    story.deploy("m", path("/" + "x" * letters))
+
+    story.settle()
+
+    assert asked == bool(story.questions("a"))
+
+
+def test_what_a_removed_node_was_asked_is_forgotten(story: Story) -> None:
+    story.node("a", "b")
+    story.deploy("m", path("/x.gguf"))
+    story.settle()
+
+    story.remove("a")
+    story.inspect("b", WEIGHTS)
+
+    assert {story.id("b")} == {node for nodes in story.state.inspections.by_key.values() for node in nodes}
+
+
 def test_a_file_whose_memory_can_not_be_computed_is_refused(story: Story) -> None:
     story.node("a")
     request = story.deploy("m", builtin())
@@ -289,6 +324,8 @@ def test_a_deleted_models_name_is_free_for_another(story: Story) -> None:
     assert Fulfilled(result={"model": first}) == story.answer(request)
     assert not story.state.fleet.replicas[story.scaled()[0].add[0]].wanted
     assert first != story.model().id
+    name = subjects.name("model", "m")
+    assert [Claimed, Released, Claimed] == [type(fact) for fact in story.log.facts(name)]
     assert 2 == sum(isinstance(fact, Claimed) for fact in story.log.facts())
 
 
@@ -301,6 +338,20 @@ def test_what_does_not_exist_can_be_neither_deleted_nor_retried(story: Story) ->
 
     assert 404 == rejection(story, delete)[0]
     assert 404 == rejection(story, retry)[0]
+
+
+def test_a_deleted_model_can_be_neither_deleted_nor_retried_again(story: Story) -> None:
+    story.node("a")
+    story.deploy("m", simulated())
+    story.settle()
+    id = story.model().id
+    story.delete(id)
+    story.settle()
+
+    delete, retry = story.delete(id), story.retry(id)
+    story.settle()
+
+    assert [404, 404] == [rejection(story, request)[0] for request in (delete, retry)]
 
 
 def test_a_file_of_the_same_shape_and_another_content_makes_a_revision(story: Story) -> None:

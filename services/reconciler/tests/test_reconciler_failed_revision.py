@@ -157,6 +157,26 @@ def test_a_drain_replaces_what_is_kept_by_its_own(story: Story, *, given_up: boo
     assert 1 not in story.numbers()
 
 
+def test_a_drain_waits_for_what_only_the_kept_revision_can_have_elsewhere(story: Story) -> None:
+    failed(story, simulated(2, selector={"zone": "nowhere"}, engine_args={"bogus": 1}))
+
+    story.drain("a")
+    story.settle()
+
+    assert [(1, "added"), (1, "ready"), (1, "ready")] == states(story)
+
+
+def test_two_revisions_that_lack_replicas_at_once_get_numbers_of_their_own(story: Story) -> None:
+    story.deploy("m", BETTER)
+    story.fail(1, "a", "signal 9")
+
+    story.settle()
+
+    added = [id for scaled in story.scaled() for id in scaled.add]
+    assert len(set(added)) == len(added)
+    assert [(1, "added"), (1, "ready"), (2, "added")] == states(story)
+
+
 # half a rollout
 
 

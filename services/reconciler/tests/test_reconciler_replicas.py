@@ -3,14 +3,16 @@
 import pytest
 from weft_contracts import subjects
 from weft_contracts.codec import encode
-from weft_contracts.commit import Commit
+from weft_contracts.commit import Cause, Commit
 from weft_contracts.facts.mesh import BrakeLifted, BrakeSet
 from weft_contracts.facts.model import Retried
-from weft_contracts.facts.node import Unhealthy
+from weft_contracts.facts.node import Unhealthy, WentOffline
 from weft_contracts.facts.replica import Evicted
 from weft_contracts.facts.request import Fulfilled
 from weft_contracts.facts.run import Loading
-from weft_contracts.ids import Incarnation
+from weft_contracts.ids import CorrelationId, Incarnation, NodeId
+from weft_reconciler.domain.decision_time import DecisionTime
+from weft_reconciler.domain.offline_nodes import OfflineNodes
 
 from .story import WEIGHTS, Story, builtin, path, simulated
 
@@ -225,6 +227,16 @@ def test_a_node_that_does_not_come_back_after_a_restart_is_lost_after_the_grace(
     assert [1, 2] == story.numbers()
 
 
+@pytest.mark.parametrize(("looked_for", "lost"), [(29.0, False), (30.0, True)])
+def test_a_node_that_was_offline_before_is_lost_once_it_was_looked_for_during_the_grace(
+    looked_for: float, lost: bool
+) -> None:
+    offline = OfflineNodes()
+    offline.note(NodeId("n-a"), WentOffline(silent_for=7), 1000.0, Cause(CorrelationId("c")))
+
+    assert lost == offline.is_lost(NodeId("n-a"), DecisionTime(5000.0 + looked_for, since=5000.0))
+
+
 def test_an_engine_that_its_agent_starts_again_is_not_replaced(story: Story) -> None:
     story.run(1, "a", Loading(epoch=1, incarnation=Incarnation("i-2")))
 
@@ -376,6 +388,17 @@ def test_a_failure_of_long_ago_no_longer_counts(story: Story) -> None:
 
     assert [] == story.unservable()
     assert () != story.replica(4).avoid
+
+
+def test_a_failure_counts_for_an_hour_and_not_a_moment_longer(story: Story) -> None:
+    story.fail(1, "a")
+    failed_at, model = story.log.commits[-1].at, story.model()
+
+    def counts(after: float) -> bool:
+        time = DecisionTime(failed_at + after, since=0.0)
+        return story.id("a") in story.state.failures.recent(model, model.newest, time)
+
+    assert [True, False] == [counts(3599.0), counts(3600.0)]
 
 
 # revisions

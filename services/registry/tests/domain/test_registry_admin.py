@@ -197,6 +197,11 @@ def test_too_many_or_too_long_labels_are_refused_with_400(member: Story) -> None
     assert {"disk": "slow"} == borne(member)
 
 
+def test_a_labels_name_has_one_letter_at_least_and_63_at_most(member: Story) -> None:
+    assert isinstance(labels(member, "merge", **{"k": "", "n" * 63: "v" * 63}), Fulfilled)
+    assert 400 == refusal(labels(member, "merge", **{"": "v"}))[0]
+
+
 # caps
 
 

@@ -45,6 +45,14 @@ def test_two_instances_that_see_one_flood_cut_it_off_once() -> None:
     assert first.guard == second.guard
 
 
+def test_who_is_unknown_or_cut_off_already_keeps_nobody_else_from_it() -> None:
+    story = Story()
+    story.nodes(2)
+    story.settle(flooding(story, 1))
+    assert [CutOff(why=WHY), WentOffline(silent_for=0.0)] == story.settle(flooding(story, 9, 1, 2))
+    assert "cut_off" == story.view(2).state
+
+
 @pytest.mark.parametrize("how", ["pending", "removed"])
 def test_who_can_not_connect_is_not_cut_off(how: str) -> None:
     story = Story()

@@ -211,6 +211,23 @@ def test_a_removal_drains_first_and_the_node_is_removed_with_its_last_run(story:
     assert [Released()] == story.log.facts(subjects.name("node", "node-1"))[-1:]
 
 
+def test_the_end_of_a_drain_says_whether_the_node_leaves_with_it(story: Story) -> None:
+    tell(story, RemovalRequested(node=ONE, deadline_s=30))
+    for number in (1, 2):
+        retire(story, number)
+        stop(story, number)
+    assert {"node-1 is drained, and leaves"} == {decision.why for decision in story.decided()}
+
+
+@pytest.mark.parametrize(("count", "more"), [(5, ""), (6, " and others")])
+def test_a_refused_removal_names_five_of_what_would_be_lost(story: Story, count: int, more: str) -> None:
+    for number in range(3, count + 1):
+        assign(story, number)
+    reason = refusal(tell(story, RemovalRequested(node=ONE)))[1]
+    named = ", ".join(replica(number) for number in range(1, 6))
+    assert f"{count} replicas of node-1 would be lost ({named}{more}):" in reason
+
+
 def test_a_resumed_node_is_not_removed_after_all(story: Story) -> None:
     tell(story, RemovalRequested(node=ONE, deadline_s=30))
     tell(story, ResumeRequested(node=ONE))

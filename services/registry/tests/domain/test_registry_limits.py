@@ -2,13 +2,15 @@
 
 import pytest
 from weft_contracts import subjects
+from weft_contracts.commit import Cause
 from weft_contracts.facts.name import Claimed, Released
 from weft_contracts.facts.node import Approved, Expired, Joined
 from weft_contracts.facts.request import Fulfilled, JoinRequested, Rejected, RejectionRequested
 from weft_contracts.facts.token import Bound
-from weft_contracts.ids import NodeId, token_hash, token_id
+from weft_contracts.ids import CorrelationId, NodeId, token_hash, token_id
 from weft_fleet import JoinLimits
 from weft_registry.domain.founding import BootstrapToken
+from weft_registry.domain.names import claimed
 
 from .registry_story import HERE, Story, nkey, node
 
@@ -167,6 +169,21 @@ def test_two_that_ask_at_once_for_names_that_differ_by_case_get_one_yes(story: S
         story.ask(JoinRequested(token=id, name=name, public_key=nkey(number), addresses=HERE))
     story.settle()
     assert [node(1)] == list(story.state.fleet.nodes)
+
+
+def test_a_name_that_is_taken_is_told_apart_from_one_of_other_case(story: Story) -> None:
+    id = story.token(most_waiting=9)
+    story.join(1, id, name="rack")
+    same, other = story.join(2, id, name="rack"), story.join(3, id, name="Rack")
+    assert isinstance(same, Rejected)
+    assert isinstance(other, Rejected)
+    assert "another node bears the name 'rack'" in same.reason
+    assert "differs from 'Rack' by the case of letters alone" in other.reason
+
+
+def test_a_nodes_own_name_is_not_claimed_twice(story: Story) -> None:
+    story.join(1, story.token(most_waiting=9), name="rack")
+    assert () == claimed(story.state, "rack", node(1), Cause(CorrelationId("c")))
 
 
 def test_a_name_claimed_before_case_was_passed_over_is_kept_and_freed(story: Story) -> None:

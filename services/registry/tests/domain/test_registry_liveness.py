@@ -151,6 +151,18 @@ def test_the_brake_is_set_once_and_says_how_many(three: Story) -> None:
     assert ["unhealthy", "unhealthy", "healthy"] == three.states([1, 2, 3])
 
 
+def test_while_the_brake_holds_nobody_more_is_lost(three: Story) -> None:
+    three.speaking = {3}
+    three.live(30)
+    assert three.state.fleet.brake is not None
+    three.speaking = set()
+
+    facts = three.live(120)
+
+    assert "WentOffline" not in kinds(facts)
+    assert ["unhealthy"] * 3 == three.states([1, 2, 3])
+
+
 def test_the_return_of_the_leases_lifts_the_brake(three: Story) -> None:
     # given
     three.speaking = {3}

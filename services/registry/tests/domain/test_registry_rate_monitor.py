@@ -47,6 +47,16 @@ def test_what_is_sent_over_many_connections_is_one_nodes() -> None:
     assert {A} == looked([], [connection(A, id, 1_100) for id in range(20)]).floods.keys()
 
 
+def test_bytes_that_are_sent_over_many_connections_are_one_nodes() -> None:
+    before = [connection(A, id, 0) for id in range(20)]
+    assert {A} == looked(before, [connection(A, id, 1, bytes=10 * MIB) for id in range(20)]).floods.keys()
+
+
+def test_connections_that_say_nothing_are_no_flood_however_often_they_are_looked_at() -> None:
+    look = [connection(A, id, 1) for id in range(100)]
+    assert {} == looked(*[look] * 500, every=0.5).floods
+
+
 def test_a_small_flood_is_found_in_time() -> None:
     """300 leases a second are 200 above the share: its burst lasts for 100 s."""
     looks = [[connection(A, 1, 300 * second)] for second in range(200)]
@@ -128,6 +138,11 @@ def test_who_is_forgotten_begins_anew() -> None:
 def test_each_connection_is_looked_at_where_all_together_are_loud(now: Totals, loud: bool) -> None:
     before = Totals(2_000, 0, 0)
     assert loud == now.above_usual(before, 1.0, 1_000)
+
+
+def test_what_was_sent_before_is_not_counted_again_and_silence_is_not_loud() -> None:
+    before = Totals(2_000, 0, 60 * MIB)
+    assert not before.above_usual(before, 1.0, 1_000)
 
 
 def test_shares_grow_by_a_factor() -> None:

@@ -32,14 +32,16 @@ def _negation(test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
 
 
 def _dropped_case(node: cst.Match) -> Iterator[cst.CSTNode]:
-    """Without one of its cases; one that only says that all were named is no rule."""
+    """Without one of its cases; the one for all others is no rule where it does nothing."""
     for without, case in zip(mutators.operator_match(node), node.cases, strict=False):
-        if not (isinstance(case.pattern, cst.MatchAs) and case.pattern.pattern is None and _names_all(case)):
+        if not (isinstance(case.pattern, cst.MatchAs) and case.pattern.pattern is None and _does_nothing(case)):
             yield without
 
 
-def _names_all(case: cst.MatchCase) -> bool:
-    return bool(matchers.findall(case.body, matchers.Name("assert_never")))
+def _does_nothing(case: cst.MatchCase) -> bool:
+    """It passes, or says that all cases were named."""
+    nothing = matchers.Pass() | matchers.Name("assert_never")
+    return bool(matchers.findall(case.body, nothing))
 
 
 _OPERATORS: tuple[tuple[type[cst.CSTNode], _Operator], ...] = (
