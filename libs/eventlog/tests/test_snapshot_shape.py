@@ -40,17 +40,19 @@ class Memory:
     looked_at: dict[str, float] = field(default_factory=dict[str, float], compare=False)
 
 
+SHAPE = Shape(Memory)
+"""One for all, as a service has: to make it takes longer than to use it."""
+
+
 def lines(memory: Memory) -> list[bytes]:
-    shape = Shape(Memory)
-    return list(shape.slices(shape.copied(memory)))
+    return list(SHAPE.slices(SHAPE.copied(memory)))
 
 
 def refilled(given: list[bytes]) -> Memory:
-    shape, memory = Shape(Memory), Memory()
-    reader = shape.reader()
+    memory, reader = Memory(), SHAPE.reader()
     for line in given:
         reader.take(line)
-    shape.fill(memory, reader.content())
+    SHAPE.fill(memory, reader.content())
     return memory
 
 
@@ -84,9 +86,8 @@ def test_a_memory_comes_back_as_it_was_and_in_its_order(memory: Memory) -> None:
 
 @given(memories)
 def test_what_changes_in_place_after_the_copy_does_not_show_in_it(memory: Memory) -> None:
-    shape = Shape(Memory)
     before = lines(memory)
-    copied = shape.copied(memory)
+    copied = SHAPE.copied(memory)
     for view in memory.part.views.values():
         view.live[NodeId("late")] = None
     memory.part.views.pop(next(iter(memory.part.views), NodeId("")), None)
@@ -94,13 +95,13 @@ def test_what_changes_in_place_after_the_copy_does_not_show_in_it(memory: Memory
         inner[NodeId("late" * 3)] = 1
     memory.served.add(NodeId("late" * 3))
     memory.part.state = "busy" if memory.part.state == "calm" else "calm"
-    assert refilled(before) == refilled(list(shape.slices(copied)))
+    assert refilled(before) == refilled(list(SHAPE.slices(copied)))
 
 
 def test_who_rests_between_slices_does_not_make_them_smaller() -> None:
     views = {NodeId(f"n-{number}"): View("v", 1.0, {}) for number in range(3000)}
-    shape, count = Shape(Memory), 0
-    for _ in shape.slices(shape.copied(Memory(part=Part(views)))):
+    count = 0
+    for _ in SHAPE.slices(SHAPE.copied(Memory(part=Part(views)))):
         count += 1
         time.sleep(0.004)
     assert 300 > count
@@ -109,11 +110,10 @@ def test_who_rests_between_slices_does_not_make_them_smaller() -> None:
 def test_a_memory_is_filled_in_place_and_what_is_no_memory_of_the_log_is_left_alone() -> None:
     memory, other = Memory(looked_at={"a": 1.0}), Memory(part=Part({NodeId("n"): View("v", 1.0, {})}))
     part, served = memory.part, memory.served
-    shape = Shape(Memory)
-    reader = shape.reader()
+    reader = SHAPE.reader()
     for line in lines(other):
         reader.take(line)
-    shape.fill(memory, reader.content())
+    SHAPE.fill(memory, reader.content())
     assert (part, served) == (memory.part, memory.served)
     assert part is memory.part
     assert served is memory.served
@@ -135,7 +135,7 @@ def test_a_memory_is_filled_in_place_and_what_is_no_memory_of_the_log_is_left_al
 )
 def test_a_line_that_no_such_memory_writes_is_refused(line: bytes, why: str) -> None:
     with pytest.raises(BadContent, match=why):
-        Shape(Memory).reader().take(line)
+        SHAPE.reader().take(line)
 
 
 def test_content_without_one_of_its_values_is_refused() -> None:

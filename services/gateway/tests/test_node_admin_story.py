@@ -333,9 +333,9 @@ async def test_what_a_nodes_own_machine_says_when_it_goes_is_signed_and_counts_o
         assert 200 == (await client.post("/api/node/deregister", json=signed("deregister", now))).status_code
         assert RemovalRequested(node=id, why="it deregistered itself", deadline_s=60) == asked[-1]
         # and who guesses too often waits
-        for _ in range(12):
-            said = await client.post("/api/node/drain", json=signed("drain", now, KeyPair.new(Role.USER)))
-        assert 429 == said.status_code
+        stranger = signed("drain", now, KeyPair.new(Role.USER))
+        guesses = [await client.post("/api/node/drain", json=stranger) for _ in range(24)]
+        assert 429 in {guess.status_code for guess in guesses}
 
 
 async def test_a_node_that_does_not_reach_the_log_is_heard_over_http_and_its_reason_is_shown(world: World) -> None:

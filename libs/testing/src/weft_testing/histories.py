@@ -1,6 +1,7 @@
 """Random histories of a small mesh, for what must hold of a fold whatever the log says."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -188,9 +189,13 @@ def _recorded(commits: Iterable[tuple[Aggregate, tuple[Fact, ...]]]) -> list[Rec
     ]
 
 
+shape_of = functools.cache(Shape)
+"""Made once for a kind of memory, as in a service: to make it takes longer than all else here."""
+
+
 def written(memory: object) -> list[bytes]:
     """All that a snapshot would hold of a memory, in order: equal for memories that will go on equally."""
-    shape = Shape(type(memory))
+    shape = shape_of(type(memory))
     return [
         place.name.encode() + b" " + place.adapter.dump_json(list(place.items(value)), warnings="error")
         for place, value in zip(shape._places, shape.copied(memory), strict=True)
@@ -199,7 +204,7 @@ def written(memory: object) -> list[bytes]:
 
 def fill(memory: object, copied: list[Any]) -> None:
     """Fill a memory from a copy of another, by way of a snapshot's bytes."""
-    shape = Shape(type(memory))
+    shape = shape_of(type(memory))
     reader = shape.reader()
     for line in shape.slices(copied):
         reader.take(line)
@@ -220,7 +225,7 @@ def check_snapshots(
     whole, before, after = make(), make(), make()
     fold(whole, history)
     fold(before, history[:cut])
-    copied, then = Shape(type(before)).copied(before), written(before)
+    copied, then = shape_of(type(before)).copied(before), written(before)
     fold(before, history[cut:])
     fill(after, copied)
     assert then == written(after)

@@ -4,6 +4,7 @@ import base64
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -30,6 +31,13 @@ KEY = KeyPair.new(Role.USER)
 NODE = NodeId("n-known")
 REGISTER, CREDENTIAL = "/api/node/register", "/api/node/credential"
 AT_ONCE = LIMITS["proof"][0].at_once
+
+
+@pytest.fixture
+def no_refill(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has had enough gets nothing back within the test, however slow the machine is."""
+    for what, (one, total) in LIMITS.items():
+        monkeypatch.setitem(LIMITS, what, (replace(one, every=3600.0), replace(total, every=3600.0)))
 
 
 async def credential(_: NodeId) -> bytes | None:
@@ -83,6 +91,7 @@ async def test_seven_megabytes_of_nonsense_are_refused_unread(fronts: Fronts) ->
     assert 413 == (await wire.answer()).status
 
 
+@pytest.mark.usefixtures("no_refill")
 async def test_what_does_not_fit_ends_at_the_first_field_and_is_counted(fronts: Fronts) -> None:
     # given as much nonsense as a node's route reads
     front = await fronts.open(policy="keys", routers=routes())
@@ -127,6 +136,7 @@ async def test_signed_polls_of_known_nodes_are_never_held_up(fronts: Fronts) -> 
         assert 200 == (await said(wire, signed("heartbeat") | {"problem": "no log"}, "/api/node/heartbeat"))[0]
 
 
+@pytest.mark.usefixtures("no_refill")
 async def test_registrations_are_counted_by_the_address_that_a_trusted_proxy_names(fronts: Fronts) -> None:
     front = await fronts.open(policy="keys", routers=routes(), trusted="127.0.0.0/8")
     wire = await fronts.connect(front)
@@ -161,6 +171,7 @@ async def test_where_this_machine_needs_no_key_its_registrations_are_not_counted
     assert {400, 429} == heard
 
 
+@pytest.mark.usefixtures("no_refill")
 async def test_bad_keys_are_counted_and_good_ones_are_never_held_up(fronts: Fronts) -> None:
     front = await fronts.open(policy="keys")
     hot, cold = await fronts.connect(front), await fronts.connect(front)

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 from weft_contracts.commit import Recorded
-from weft_eventlog.snapshots.shape import Shape
 from weft_placement import Policy
 from weft_scheduler.domain.decide import decide
 from weft_scheduler.domain.rules import Rules
 from weft_scheduler.domain.state import State
-from weft_testing.histories import check_snapshots, fill, histories
+from weft_testing.histories import check_snapshots, fill, histories, shape_of
 
 
 def fold(state: State, commits: Sequence[Recorded]) -> None:
@@ -33,7 +32,7 @@ def test_what_was_looked_at_before_a_snapshot_is_looked_at_again_after_it(histor
     state.fold(history)
     said = decide(state, Rules(), 1_700_000_500.0, 1)
     # when another goes on from its snapshot
-    fill(after, Shape(State).copied(state))
+    fill(after, shape_of(State).copied(state))
     after.on_restored()
     # then it makes them again
     assert said == decide(after, Rules(), 1_700_000_500.0, 1)
