@@ -4,11 +4,13 @@ import pytest
 from weft_contracts import subjects
 from weft_contracts.commit import Recorded
 from weft_contracts.engines import BUILTIN
+from weft_contracts.facts.inspection import Requested
+from weft_contracts.facts.machine import Reported
 from weft_contracts.facts.model import Scaled, SpecAccepted
 from weft_contracts.facts.name import Claimed, Released
 from weft_contracts.facts.node import Approved, Healthy
 from weft_contracts.facts.request import Fulfilled, Rejected
-from weft_contracts.facts.values import ModelSpec, SimulatedSource
+from weft_contracts.facts.values import Backend, ModelSpec, SimulatedSource
 from weft_reconciler.domain.spec_faults import LONGEST_PATH
 
 from .story import WEIGHTS, Story, builtin, path, simulated
@@ -155,6 +157,60 @@ def test_bad_input_is_refused_with_a_sentence(
     assert words in rejection(story, request)[1]
     assert [] == story.accepted()
     assert [] == story.questions("a")
+
+
+def test_a_node_without_the_engine_is_not_asked_what_the_engine_could_load(story: Story) -> None:
+    story.node("a")
+    story.node("b", engines=("simulated",))
+    request = story.deploy("m", builtin())
+    story.settle()
+    assert (1, []) == (len(story.questions("a")), story.questions("b"))
+    # so what it would say of the source stands for no other engine, and the deploy does not wait for it
+    story.inspect("a", "it is no GGUF file")
+    story.settle()
+    assert (422, "no node can load builtin:tiny (a: it is no GGUF file)") == rejection(story, request)
+
+
+def test_a_node_that_gets_the_engine_later_is_asked_then(story: Story) -> None:
+    story.node("a")
+    story.node("b", engines=("simulated",))
+    story.deploy("m", builtin())
+    story.settle()
+    story.inspect("a", WEIGHTS)
+    story.settle()
+    hardware = story.state.fleet.nodes[story.id("b")].hardware
+    assert hardware is not None
+    engines = (Backend(engine="llama.cpp", version="1", vendors=("cpu",)),)
+    said = Reported(hardware=hardware, backends=engines, builtins=("tiny",), agent_version="1")
+    story.log.given(subjects.machine(story.id("b")), said)
+
+    story.settle()
+
+    assert [Requested(source="builtin:tiny", engine="llama.cpp")] == story.questions("b")
+
+
+def test_an_engine_that_only_a_silent_node_has_is_waited_for_and_then_refused(story: Story) -> None:
+    story.node("a", engines=("simulated",))
+    story.node("b")
+    story.lose("b")
+    request = story.deploy("m", builtin())
+    assert [] == story.settle()
+    story.pass_time(11)
+    assert (503, "no healthy node has the engine llama.cpp") == rejection(story, request)
+
+
+def test_a_node_that_has_not_said_yet_which_engines_it_has_may_still_take_a_deploy(story: Story) -> None:
+    # given a node that can't load the file, and one that is healthy and has said nothing
+    story.node("a")
+    story.join("b")
+    story.say("b", Approved(by="t-1"), Healthy())
+    request = story.deploy("m", path("/m"))
+    story.settle()
+    story.inspect("a", "no such file")
+    assert [] == story.settle()
+    # then that is waited for, as long as a deploy waits at all
+    story.pass_time(11)
+    assert (422, "no node can load path:/m (a: no such file)") == rejection(story, request)
 
 
 def test_a_context_longer_than_the_models_is_refused(story: Story) -> None:

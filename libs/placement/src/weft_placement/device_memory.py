@@ -39,7 +39,8 @@ def reserved(device: Device) -> int:
 
 def vendors_for(node: NodeView, engine: EngineProfile) -> frozenset[Vendor]:
     """The vendors of devices that the node's backends of this engine can use."""
-    return frozenset(v for backend in node.backends if is_of(backend, engine) for v in backend.vendors)
+    name = engine.name  # compared here first: this is asked of every backend of every node
+    return frozenset(v for each in node.backends if each.engine == name and is_of(each, engine) for v in each.vendors)
 
 
 def takes(device: Device, engine: EngineProfile, vendors: Collection[Vendor]) -> bool:

@@ -99,9 +99,9 @@ def is_of(backend: Backend, profile: EngineProfile) -> bool:
     """
     if backend.engine != profile.name:
         return False
-    if profile.name not in BUILTIN:
-        return backend.profile == profile.digest
-    return backend.profile in ("", profile.digest, *EARLIER.get(profile.name, ()))
+    if not backend.profile:
+        return profile.name in BUILTIN
+    return backend.profile == profile.digest or backend.profile in EARLIER.get(profile.name, ())
 
 
 def reading(format: FileFormat | None, profiles: Profiles = BUILTIN) -> EngineProfile:

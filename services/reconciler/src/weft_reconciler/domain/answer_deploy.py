@@ -12,7 +12,7 @@ from weft_contracts.facts.machine import FileFound
 from weft_contracts.facts.model import SpecAccepted
 from weft_contracts.facts.name import Claimed
 from weft_contracts.facts.request import DeployRequested, TrialRequested
-from weft_contracts.facts.values import ModelSpec, PathSource
+from weft_contracts.facts.values import EngineName, ModelSpec, PathSource
 from weft_contracts.ids import ModelId, NodeId, model_id
 from weft_fleet import NodeView
 from weft_requests import QUOTED, PendingRequest, shortened
@@ -60,9 +60,9 @@ def answer_deploy(
     nodes = inspected(state)
     if not nodes:
         return None if deploy.may_wait else pending.rejected(503, _nobody(state))
+    reported = all(node.hardware is not None for node in nodes.values())
     fault = fault_of_engine(asked.spec, [node for node in state.fleet.nodes.values() if not node.removed], engines)
     if fault is not None:
-        reported = all(node.hardware is not None for node in nodes.values())
         return pending.rejected(422, fault) if reported or not deploy.may_wait else None
     key = inspection_key(asked.spec)
     if key is None:
@@ -70,18 +70,30 @@ def answer_deploy(
     known = [name for node in nodes.values() for name in node.builtins]
     fault = fault_of_builtin(asked.spec, known)
     if fault is not None:
-        reported = all(node.hardware is not None for node in nodes.values())
         return pending.rejected(422, fault) if reported or not deploy.may_wait else None
-    return _by_inspections(state, deploy, key, nodes)
+    able = by_engine(nodes).get(key.engine)
+    if able is None:
+        return None if deploy.may_wait else pending.rejected(503, f"no healthy node has the engine {key.engine}")
+    return _by_inspections(state, deploy, key, able, reported=reported)
 
 
 def inspected(state: State) -> Mapping[NodeId, NodeView]:
-    """The nodes that are asked about files: in the mesh, approved and healthy."""
+    """The nodes that may be asked about files: in the mesh, approved and healthy."""
     return {
         id: node
         for id, node in state.fleet.nodes.items()
         if node.approved and node.presence == "healthy" and not node.removed
     }
+
+
+def by_engine(nodes: Mapping[NodeId, NodeView]) -> Mapping[EngineName, Mapping[NodeId, NodeView]]:
+    """Which of them are asked whether an engine can load a file: those that have it. What another says of a source
+    would stand for all engines."""
+    found: dict[EngineName, dict[NodeId, NodeView]] = {}
+    for id, node in nodes.items():
+        for backend in node.backends:
+            found.setdefault(backend.engine, {})[id] = node
+    return found
 
 
 def asked_since(pending: PendingRequest, spec: ModelSpec) -> int:
@@ -90,13 +102,17 @@ def asked_since(pending: PendingRequest, spec: ModelSpec) -> int:
 
 
 def _by_inspections(
-    state: State, deploy: Deploy, key: InspectionKey, nodes: Mapping[NodeId, NodeView]
+    state: State, deploy: Deploy, key: InspectionKey, nodes: Mapping[NodeId, NodeView], *, reported: bool
 ) -> Decision | None:
-    """Accept with what the first node found, or say what each node lacks once all have answered."""
+    """Accept with what the first node found, or say what each node lacks once all have answered.
+
+    `reported`: whether it is known of every healthy node which engines it has.
+    """
     since = asked_since(deploy.pending, deploy.asked.spec)
     inspections = {id: state.inspections.last(key, id, since) for id in nodes}
     found = [each for each in inspections.values() if each is not None and isinstance(each.answer, FileFound)]
-    awaited = deploy.may_wait and any(each is None or each.answer is None for each in inspections.values())
+    silent = not reported or any(each is None or each.answer is None for each in inspections.values())
+    awaited = deploy.may_wait and silent
     if found and not (awaited and isinstance(deploy.asked, TrialRequested)):
         first = min(found, key=lambda each: (each.sequence, each.id))
         assert isinstance(first.answer, FileFound)

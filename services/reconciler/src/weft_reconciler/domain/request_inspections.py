@@ -1,4 +1,5 @@
-"""Which nodes to ask to inspect which files: for deploys that wait, and every node for every live model's source."""
+"""Which nodes to ask to inspect which files: for deploys that wait, and every node that has the engine for
+every live model's source."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,7 +8,7 @@ from weft_contracts.facts.request import DeployRequested, TrialRequested
 from weft_fleet import ModelView
 from weft_requests import PendingRequest
 
-from weft_reconciler.domain.answer_deploy import asked_since, inspected
+from weft_reconciler.domain.answer_deploy import asked_since, by_engine, inspected
 from weft_reconciler.domain.inspections import InspectionKey, inspection_commit, inspection_key
 from weft_reconciler.domain.state import State
 
@@ -24,21 +25,22 @@ def request_inspections(state: State, undecided: Iterable[PendingRequest]) -> li
 
 
 def _inspections(state: State, undecided: Iterable[PendingRequest]) -> Iterator[Commit]:
-    nodes = inspected(state)
+    nodes = by_engine(inspected(state))
     for pending in undecided:
         if isinstance(pending.asked, DeployRequested | TrialRequested):
             key = inspection_key(pending.asked.spec)
             since = asked_since(pending, pending.asked.spec)
             if key is not None:
-                for node in state.inspections.missing(key, nodes, since):
+                for node in state.inspections.missing(key, nodes.get(key.engine, {}), since):
                     yield inspection_commit(key, node, since, pending.cause)
     for model in state.fleet.models.values():
         retried = state.retried.get(model.id, 0)
         for key in () if model.deleted else _sources(model):
-            for node in state.inspections.missing(key, nodes, 0):
+            able = nodes.get(key.engine, {})
+            for node in state.inspections.missing(key, able, 0):
                 yield inspection_commit(key, node, 0, model.cause)
             if retried:
-                for node in state.inspections.refused(key, nodes, retried):
+                for node in state.inspections.refused(key, able, retried):
                     yield inspection_commit(key, node, retried, model.cause)
 
 
