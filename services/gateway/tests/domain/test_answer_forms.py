@@ -125,3 +125,11 @@ def test_a_broken_stream_says_so() -> None:
     error, done = events(envelope.broken(Refused(503, "gone", code="x")))
     assert {"error": {"message": "gone", "type": "server_error", "param": None, "code": "x"}} == error
     assert "[DONE]" == done
+
+
+def test_a_chat_begins_with_who_speaks_and_a_text_with_nothing() -> None:
+    _, chat = made(chat=CHAT)
+    [event] = events(chat.opening())
+    assert {"role": "assistant", "content": ""} == event["choices"][0]["delta"]
+    _, text = made(text="once")
+    assert b"" == text.opening()

@@ -286,3 +286,13 @@ def test_what_is_wrong_with_the_revision_that_serves_is_told_before_what_a_new_o
     toy.log.add(replica(SECOND_REPLICA), Unplaceable(model=ID, revision=2, reason="no room", receipt=RECEIPT))
     toy.say(Stopped(epoch=1, why="exited", detail=DIED))
     assert ModelStanding("loading", f"it starts again after: {DIED}", 0, 1, serves=1) == toy.whole()
+
+
+def test_a_replica_of_a_new_revision_counts_from_when_it_answers() -> None:
+    toy = Toy()
+    toy.place()
+    toy.ready()
+    toy.log.model("toy", SPEC.model_copy(update={"concurrency": 7, "min_replicas": 2, "max_replicas": 2}), replicas=2)
+    toy.place(SECOND_REPLICA)
+    toy.ready(SECOND_REPLICA)
+    assert ModelStanding("ready", None, 2, 2, serves=1) == toy.whole()

@@ -9,6 +9,7 @@ from weft_contracts.facts.node import (
     CutOff,
     Draining,
     Joined,
+    Rejected,
     Removed,
     Unhealthy,
     WentOffline,
@@ -118,3 +119,14 @@ def test_a_model_is_named_where_it_or_its_newest_revision_is_given_up_or_has_no_
     log = a_log()
     id = log.model("toy", SPEC)
     assert sentences == problems_of(log.fleet, {id: stands})
+
+
+def test_who_was_approved_or_turned_away_is_not_among_those_who_wait() -> None:
+    log = FleetLog()
+    where = Addresses(host="127.0.0.1", http_port=1)
+    for number in range(NAMED + 2):
+        joined = Joined(name=f"box-{number}", public_key="U", token=TokenId("t"), addresses=where)
+        log.add(node(NodeId(f"n-{number}")), joined)
+    log.add(node(NodeId("n-0")), Approved(by="admin"))
+    log.add(node(NodeId("n-1")), Rejected(why="not ours"))
+    assert [f"node box-{number} waits for approval" for number in range(2, NAMED + 2)] == problems_of(log.fleet, {})

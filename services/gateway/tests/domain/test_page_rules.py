@@ -15,6 +15,8 @@ from weft_gateway.domain.request_headers import matches_entity_tag, wants_html
         ("text/html", True),
         ("TEXT/HTML; q=0.5", True),
         ("text/html, application/json", True),
+        ("application/xhtml+xml", True),
+        ("text/json, text/html;q=0.9", False),
         ("application/json", False),
         ("application/json, text/html;q=0.9", False),
         ("text/html;q=0", False),

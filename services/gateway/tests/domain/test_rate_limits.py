@@ -184,3 +184,12 @@ def test_who_tried_too_often_is_told_in_whole_seconds_when_to_come_again(wait: f
     assert (429, "too_often", {"retry-after": str(seconds)}) == (refused.status, refused.code, refused.headers)
     assert f"The key is not known. Too many tries; try again in {seconds} s." == refused.sentence
     assert f"Too many tries; try again in {seconds} s." == too_often(wait).sentence
+
+
+def test_of_too_many_callers_the_longest_unseen_is_forgotten() -> None:
+    bucket = TokenBuckets(1, every=8.0)
+    for number in range(CALLERS):
+        bucket.spend(f"c{number}", 0.0)
+    bucket.spend("c0", 0.0)
+    bucket.spend("new", 0.0)
+    assert [16.0, 0.0, 8.0, 8.0] == [bucket.wait(caller, 0.0) for caller in ("c0", "c1", "c2", "new")]
