@@ -12,7 +12,9 @@ from weft_dataplane import (
     SessionLost,
     SessionRefused,
     UnaryCallFailed,
+    engine_session,
     make_hello,
+    servicer,
 )
 from weft_dataplane.limits import MAX_FRAME_BYTES
 from weft_dataplane.scripted import HELLO, Collector, Host, served
@@ -223,14 +225,19 @@ async def test_a_silent_replica_is_given_up(host: Host) -> None:
     await client.close()
 
 
-async def test_a_stop_of_this_loop_itself_is_not_the_replicas_silence(host: Host) -> None:
-    # given a loop that stands still for longer than the silence that is borne, again and again
-    client = await SessionClient.open(host.target, HELLO, silence_s=2.0)
+async def test_a_stop_of_this_loop_itself_is_not_the_replicas_silence(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a replica that speaks much more often than it must
+    monkeypatch.setattr(servicer, "BEAT_S", 0.02)
+    monkeypatch.setattr(engine_session, "IDLE_FRAME_S", 0.05)
+    # and a loop that stands still for longer than the silence that is borne, again and again
+    client = await SessionClient.open(host.target, HELLO, silence_s=1.5)
     for _ in range(2):
-        time.sleep(2.4)  # noqa: ASYNC251 - the stop is what is tried
+        time.sleep(1.8)  # noqa: ASYNC251 - the stop is what is tried
         await asyncio.sleep(0)
     # when it runs again
-    await asyncio.sleep(2.0)
+    await asyncio.sleep(1.5)
     # then the replica, which has spoken all the while, is kept
     assert not client.closed.done()
     # and one that falls silent is given up as ever

@@ -62,12 +62,21 @@ async def test_trouble_on_demand(client: SessionClient, ask: Ask) -> None:
     assert pb.FAULT_BAD_REQUEST == refused.fault
 
 
+async def next_frame(client: SessionClient) -> None:
+    """Return when the engine has said something more."""
+    heard = client._heard
+    async with asyncio.timeout(30):
+        while heard == client._heard:
+            await asyncio.sleep(0.02)
+
+
 async def test_a_stalled_engine_keeps_talking_but_its_steps_stand_still(client: SessionClient, ask: Ask) -> None:
     stalled = ask(client, "please [[stall]]")
     await stalled.first.wait()
-    await asyncio.sleep(1.5)  # at least one idle frame
+    for _ in range(2):
+        await next_frame(client)
     steps = client.load.steps
-    await asyncio.sleep(1.5)
+    await next_frame(client)
     assert steps == client.load.steps
     assert 1 == client.load.running
 

@@ -24,7 +24,7 @@ def test_a_port_that_was_given_out_is_not_given_again_before_its_owner_can_liste
     first = choose()[0] // 10 * 10
     monkeypatch.setattr("weft_servers.port._FIRST", first)
     monkeypatch.setattr("weft_servers.port._LAST", first + 9)
-    monkeypatch.setattr("weft_servers.port._LATELY", deque[int](maxlen=1000))
+    monkeypatch.setattr("weft_servers.port._LATELY", deque[int](maxlen=200))
     # when they are asked for one by one
     given = [choose()[0] for _ in range(5)]
     # then each is another

@@ -103,7 +103,7 @@ async def test_what_cant_be_meant_is_refused_with_a_sentence(world: World) -> No
         ({"WEFT_FIRST_KEY": "weft-secret"}, 2, "WEFT_FIRST_KEY: want <prefix>:<SHA-256 in hex>"),
     ):
         process = await world.a_starting_gateway(**settings)
-        assert status == await asyncio.wait_for(process.wait(), 30)
+        assert status == await asyncio.wait_for(process.wait(), 60)
         assert words in world.gateway_log()
 
 

@@ -14,7 +14,7 @@ LOOPBACK = "127.0.0.1"
 # sit on a pinned port just when its server restarts.
 _FIRST, _LAST = 20_000, 32_767
 _TRIES = 400
-_LATELY: deque[int] = deque(maxlen=1000)
+_LATELY: deque[int] = deque(maxlen=200)
 """What was given out: who got one may not listen there yet."""
 _LINUX_FIRST = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 

@@ -14,7 +14,7 @@ from weft_contracts.catalogue import Writer
 from weft_servers import port
 
 from weft_testing.mesh_server import MeshServer
-from weft_testing.waiting import BOUND_S, until
+from weft_testing.waiting import until
 
 START_S = 60.0
 """A crowded machine takes long to import a service's modules."""
@@ -51,7 +51,7 @@ class ServiceProcess:
 
     async def ended(self) -> int:
         """Wait for its end, bounded, and return its exit status."""
-        return await asyncio.wait_for(self.process.wait(), BOUND_S)
+        return await asyncio.wait_for(self.process.wait(), START_S)
 
     async def terminate(self) -> int:
         """Ask it to stop and return its exit status."""
