@@ -72,7 +72,13 @@ def test_the_launchers_token_stays_revoked(story: Story) -> None:
 
 @pytest.mark.parametrize(
     ("changed", "status"),
-    [({"hash": "short"}, 400), ({"token": "T.>"}, 400), ({"name": "n" * 64}, 400), ({"name": "a\nb"}, 400), ({"most_waiting": 100_001}, 400)],
+    [
+        ({"hash": "short"}, 400),
+        ({"token": "T.>"}, 400),
+        ({"name": "n" * 64}, 400),
+        ({"name": "a\nb"}, 400),
+        ({"most_waiting": 100_001}, 400),
+    ],
 )
 def test_a_token_that_cant_be_is_refused_in_one_sentence(story: Story, changed: dict[str, str], status: int) -> None:
     asked = TokenRequested(token=token_id("s"), hash=token_hash("s")).model_copy(update=changed)

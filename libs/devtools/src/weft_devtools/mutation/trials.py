@@ -23,6 +23,8 @@ from typing import Any, cast
 
 TEST_CPU_S = 5.0
 """A test that takes longer, the first time, isn't among the fast ones."""
+TEST_WALL_S = 20.0
+"""The same by the clock, for one that waits for what was refused to it."""
 FIRST_RUN_S = 900.0
 CHOSEN_S = 20.0
 """A mutant is shown to the fastest tests that reach its line, up to this sum of what they took."""
@@ -89,11 +91,14 @@ class _FirstRun(_Fast):
             self._measuring = True
         self._coverage.switch_context(nodeid)
         self._began = time.process_time()
-        signal.signal(signal.SIGPROF, lambda number, frame: self.refuse("it takes long"))
+        for number in (signal.SIGPROF, signal.SIGALRM):
+            signal.signal(number, lambda number, frame: self.refuse("it takes long"))
         signal.setitimer(signal.ITIMER_PROF, TEST_CPU_S)
+        signal.setitimer(signal.ITIMER_REAL, TEST_WALL_S)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         super().pytest_runtest_logfinish()
         if self.refused:
             self.slow.add(nodeid)
@@ -136,6 +141,9 @@ def _pytest(arguments: list[str], plugin: object) -> int:
 
     quiet = ["-q", "--tb=no", "-p", "no:cacheprovider", "-m", "not slow"]
     quiet += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # plugins were imported before the fork
+    # What a stopped test leaves behind is found while another one runs.
+    for warning in ("PytestUnraisableExceptionWarning", "PytestUnhandledThreadExceptionWarning"):
+        quiet += ["-W", f"ignore::pytest.{warning}"]
     return int(pytest.main([*quiet, *arguments], plugins=[plugin]))
 
 
