@@ -260,6 +260,8 @@ def _statement(file: Path, line: int) -> range:
         last = body[0].lineno - 1 if body else node.end_lineno or line
         if isinstance(node, ast.Match):
             last = max(last, line)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and line <= last:
+            last = node.end_lineno or line  # a default: whoever calls it comes here
         if node.lineno <= line <= last:
             found = range(node.lineno, last + 1)
     return found
