@@ -8,9 +8,9 @@ from weft_contracts.commit import Commit
 from weft_contracts.facts.artifact import Refused, Verified
 from weft_contracts.facts.model import Deleted
 from weft_contracts.facts.node import Healthy, WentOffline
-from weft_contracts.facts.run import Stopped
+from weft_contracts.facts.run import Loading, Stopped
 from weft_contracts.facts.values import MetadataFile
-from weft_contracts.ids import NodeId, ReplicaId, artifact_id
+from weft_contracts.ids import Incarnation, NodeId, ReplicaId, artifact_id
 from weft_metadata_cache.domain.due_fetches import Fetch, Limits, State, due_fetches
 from weft_testing import HandLog
 
@@ -81,10 +81,13 @@ def test_nothing_is_fetched_from_a_replica_that_is_not_ready_or_not_wanted(story
     assert [] == story.due()
 
 
-def test_nothing_is_fetched_from_a_run_that_has_ended(story: Story) -> None:
+@pytest.mark.parametrize(
+    "then", [Stopped(epoch=1, why="exited"), Loading(epoch=1, incarnation=Incarnation("i-2"))], ids=["ended", "starts"]
+)
+def test_nothing_is_fetched_from_a_run_that_has_ended_or_starts_again(story: Story, then: Stopped | Loading) -> None:
     story.happen(*mesh([1], TOKENIZER))
 
-    story.log.given(subjects.run(NodeId("n-1"), ReplicaId("m-1-1")), Stopped(epoch=1, why="exited"))
+    story.log.given(subjects.run(NodeId("n-1"), ReplicaId("m-1-1")), then)
 
     assert [] == story.due()
 
@@ -117,6 +120,7 @@ def test_an_offline_node_is_not_asked_until_it_returns(story: Story) -> None:
     story.happen(*mesh([1], TOKENIZER))
     story.log.given(subjects.node(NodeId("n-1")), WentOffline(silent_for=7))
     assert [] == story.due()
+    assert {} == story.state.dirty
 
     story.log.given(subjects.node(NodeId("n-1")), Healthy())
     story.happen(ready(1, TOKENIZER))

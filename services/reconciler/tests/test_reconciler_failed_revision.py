@@ -1,14 +1,17 @@
 """A revision that fails: until one has been ready with all its replicas, the last that was is what is kept."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from weft_contracts import subjects
 from weft_contracts.facts.model import Scaled, Unservable
 from weft_contracts.facts.request import Fulfilled
-from weft_contracts.facts.values import ModelSpec
+from weft_contracts.facts.values import Member, ModelSpec
 from weft_contracts.ids import replica_id
 from weft_fleet import ReplicaView
+from weft_reconciler.domain.replica_status import assess
 from weft_reconciler.domain.state import State
 
 from .story import WEIGHTS, Story, builtin, simulated
@@ -164,6 +167,19 @@ def test_a_drain_waits_for_what_only_the_kept_revision_can_have_elsewhere(story:
     story.settle()
 
     assert [(1, "added"), (1, "ready"), (1, "ready")] == states(story)
+
+
+def test_what_is_spread_over_nodes_leaves_with_the_first_that_drains(story: Story) -> None:
+    view = story.replica(1)
+    spread = replace(
+        view, members=tuple(Member(node=story.id(name), rank=rank, devices=()) for rank, name in enumerate("ca"))
+    )
+    story.drain("a")
+    time = story.clock.tick(story.log.now)
+
+    assessment = assess(story.state, story.model(), spread, story.model().newest, time)
+
+    assert "a drains" == assessment.why
 
 
 def test_two_revisions_that_lack_replicas_at_once_get_numbers_of_their_own(story: Story) -> None:

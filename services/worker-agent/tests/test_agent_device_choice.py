@@ -4,7 +4,7 @@ import pytest
 from weft_contracts.facts.values import Vendor
 from weft_worker_agent.domain.accelerators import Accelerator
 from weft_worker_agent.domain.device_choice import BadChoice, parse_choice
-from weft_worker_agent.domain.simulated_gpus import BadSimulation, parse_simulated
+from weft_worker_agent.domain.simulated_gpus import MOST, BadSimulation, parse_simulated
 
 GB = 10**9
 
@@ -73,3 +73,9 @@ def test_accelerators_are_made_up_by_count_size_and_vendor() -> None:
 def test_a_simulation_that_can_not_be_meant_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(BadSimulation):
         parse_simulated(text)
+
+
+def test_no_more_accelerators_are_simulated_than_a_machine_may_have_in_all() -> None:
+    assert MOST == len(parse_simulated(f"{MOST - 1}x1GB,1x1GB"))
+    with pytest.raises(BadSimulation, match=f"more than {MOST}"):
+        parse_simulated(f"{MOST}x1GB,1x1GB")

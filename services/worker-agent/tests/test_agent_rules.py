@@ -285,20 +285,22 @@ def test_a_removed_node_ends_what_runs_and_starts_nothing(part: Callable[..., Ow
     assert () == steer(own, [], {}, 0.0).actions
 
 
-def test_a_reason_that_fills_pages_is_cut(part: Callable[..., OwnPart]) -> None:
-    host = replace(LIVING, end=End(3, "x" * 100_000, permanent=True))
+@pytest.mark.parametrize(("letters", "last"), [(2000, "x"), (2001, "…"), (100_000, "…")])
+def test_a_reason_that_fills_pages_is_cut(part: Callable[..., OwnPart], letters: int, last: str) -> None:
+    host = replace(LIVING, end=End(3, "x" * letters, permanent=True))
     tries = steer(part(), [host], {}, 0.0).tries
 
     fact = missing_reports(part(), [host], tries)[0].fact
 
     assert isinstance(fact, run.Failed)
-    assert 2000 == len(fact.reason)
+    assert (2000, last) == (len(fact.reason), fact.reason[-1])
 
 
 @pytest.mark.parametrize(
     ("expected", "code", "said", "last"),
     [
         ("out of memory", 3, "out of memory", "Traceback"),
+        ("the engine's process ended with status 0", 0, "", ""),
         ("the engine's process ended by signal 9", -9, "", ""),
         ("the engine's process ended by signal 9", -9, "", '{"level": "info", "event": "ready"}'),
         (

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from weft_contracts.codec import encode
-from weft_contracts.commit import Cause, Commit, Decision, Guard
+from weft_contracts.commit import MAX_COMMIT_BYTES, Cause, Commit, Decision, Guard
 from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.machine import FileFound, PressureChanged, Reported
 from weft_contracts.facts.mesh import EngineProfileSet
@@ -433,6 +433,32 @@ def test_no_more_replicas_are_retired_in_a_round_than_a_batch_holds():
     mesh.log.retire(ONE, TWO, THREE)
     (decision,) = mesh.decide()
     assert [ONE, TWO] == [fact.replica for fact in facts_of(list(decision.commits), Unassigned)]
+
+
+def test_what_can_not_be_retired_yet_keeps_nobody_else(mesh: Mesh):
+    a, b = mesh.log.node("a", GIB), mesh.log.node("b", GIB)
+    mesh.log.model("toy", spec(), replicas=2)
+    mesh.settle()
+    assert {ONE: a, TWO: b} == {id: mesh.where(id) for id in (ONE, TWO)}
+    mesh.log.retire(ONE, TWO)
+    (decision,) = mesh.decide(suspects=[node(a)])
+    assert [node(b)] == [commit.aggregate for commit in decision.commits]
+
+
+def assigned_with(note: int) -> list[Commit]:
+    """What a scheduler says of a model whose spec has a note of so many letters."""
+    mesh = Mesh()
+    mesh.log.node("a", 8 * GIB)
+    mesh.log.model("toy", spec(engine_args={"memory_bytes": GIB, "note": "x" * note}), replicas=1)
+    return mesh.settle()
+
+
+def test_an_assignment_that_fills_a_commit_is_made_and_a_larger_one_is_refused():
+    empty = max(len(encode(commit)) for commit in assigned_with(0))
+    fills = MAX_COMMIT_BYTES - empty
+    assert 1 == len(facts_of(assigned_with(fills - 1), Assigned))
+    (refused,) = facts_of(assigned_with(fills + 1), Unplaceable)
+    assert "shorten the spec" in refused.reason
 
 
 def test_a_round_ends_with_a_batch_of_placements_that_must_wait_for_the_next():

@@ -80,7 +80,12 @@ def run(root: Path, draw: Draw) -> list[Tally]:
         tallies[mutant.package].equivalent += 1
         drawn.remove(mutant)
     if drawn:
-        _try_all(root, chosen, drawn, tallies, draw.limit_s and began + draw.limit_s)
+        try:
+            _try_all(root, chosen, drawn, tallies, draw.limit_s and began + draw.limit_s)
+        except BaseException:
+            print("ended before all were tried; until then:")
+            tell([tally for tally in tallies.values() if tally.counted])
+            raise
     return [tally for tally in tallies.values() if tally.counted or tally.equivalent]
 
 

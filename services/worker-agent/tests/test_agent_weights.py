@@ -1,0 +1,19 @@
+"""What a folder's `config.json` says of the memory that a token takes."""
+
+from weft_worker_agent.domain.weights import KV_VALUE_BYTES, weights_of_config
+
+
+def test_latent_attention_keeps_one_compressed_vector_and_its_positions_a_token_and_layer() -> None:
+    config = {"num_hidden_layers": 3, "num_attention_heads": 4, "kv_lora_rank": 512, "qk_rope_head_dim": 64}
+
+    weights = weights_of_config(config, 1)
+
+    assert 3 * (512 + 64) * KV_VALUE_BYTES == weights.kv_bytes_per_token
+
+
+def test_a_single_head_counts_and_what_is_no_number_is_none() -> None:
+    config = {"num_hidden_layers": 1, "num_attention_heads": 1, "num_key_value_heads": True, "head_dim": "64"}
+
+    weights = weights_of_config(config, 1)
+
+    assert (1, 1, 1) == (weights.layers, weights.heads, weights.kv_heads)
