@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from weft_client.failure import Exit, Failure
 from weft_devtools import commands
+from weft_devtools import tree as weft
+from weft_devtools.mutation import equivalents
 from weft_devtools.mutation import run as mutation
 from weft_devtools.mutation.mutants import Mutant, mutants
 from weft_devtools.mutation.run import Draw, Tally
@@ -181,6 +183,31 @@ def test_a_test_that_fails_unchanged_is_an_error_by_name(tree: Path) -> None:
     (tree / "services/small/tests/test_red.py").write_text("def test_red():\n    assert False\n")
     with pytest.raises(Failure, match=r"test_red\.py::test_red fails without any mutant"):
         mutation.run(tree, Draw(part="1/9", seed="any"))
+
+
+def test_what_is_listed_of_this_tree_is_there() -> None:
+    listed = equivalents.read(weft.root())
+    assert listed
+    equivalents.check(weft.root(), listed)
+
+
+def test_no_package_is_begun_for_which_the_time_is_up(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tree / "services/small/tests/conftest.py").write_text("import time\n\ntime.sleep(60)\n")
+
+    assert [] == mutation.run(tree, Draw(limit_s=2.0))
+
+    assert "small: the time was up before its tests had run unchanged" in capsys.readouterr().out
+
+
+def test_where_rules_have_a_room_among_the_tests_only_that_room_is_asked(tree: Path) -> None:
+    room = tree / "services/small/tests/domain"
+    room.mkdir()
+    (tree / "services/small/tests/test_small.py").rename(room / "test_small.py")
+    (tree / "services/small/tests/test_story.py").write_text("def test_red():\n    assert False\n")
+
+    [tally] = mutation.run(tree, Draw(part="1/3", seed="any"))
+
+    assert tally.counted
 
 
 def test_only_files_that_differ_from_a_commit_are_mutated(tree: Path) -> None:

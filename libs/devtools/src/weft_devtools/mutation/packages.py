@@ -21,9 +21,10 @@ class Package:
     may_be_shared: tuple[str, ...]
     """Weft's import names that know nothing of this package, so that a trial may find them imported."""
 
-    @property
-    def tests(self) -> Path:
-        return self.folder / "tests"
+    def tests(self, root: Path) -> Path:
+        """Where its rules have a room of their own among the tests, that room: the others are stories of real parts."""
+        room = self.folder / "tests" / "domain"
+        return room if (root / room).is_dir() else self.folder / "tests"
 
     def files(self, root: Path) -> list[str]:
         """The Python files of its rules."""

@@ -17,7 +17,7 @@ from weft_devtools import shares, tree
 from weft_devtools.mutation import equivalents
 from weft_devtools.mutation.mutants import Mutant, mutants
 from weft_devtools.mutation.packages import Package, named, packages
-from weft_devtools.mutation.runner import Outcome, Runner
+from weft_devtools.mutation.runner import FIRST_RUN_S, Outcome, Runner, TimeUp
 
 WANTED = 0.9
 """Of those that aren't equivalent so many must be noticed."""
@@ -131,20 +131,29 @@ def _try_all(
 
 
 def _try_package(copy: Path, package: Package, own: Sequence[Mutant], tally: Tally, until: float | None) -> None:
-    if until is not None and time.monotonic() > until:
-        return
     log = copy.parent / f"{package.name}.log"
     began = time.monotonic()
-    with Runner(copy, package, sorted({each.file for each in own}), log) as runner:
+    first_run_s = FIRST_RUN_S if until is None else until - began
+    if first_run_s <= 0:
+        return
+    try:
+        _try_by(Runner(copy, package, sorted({each.file for each in own}), log, first_run_s), own, tally, until)
+    except TimeUp:
+        print(f"{package.name}: the time was up before its tests had run unchanged", flush=True)
+
+
+def _try_by(runner: Runner, own: Sequence[Mutant], tally: Tally, until: float | None) -> None:
+    began = time.monotonic()
+    with runner:
         first = runner.first
         print(
-            f"{package.name}: {len(own)} mutants against {first.fast} fast tests ({first.others} are not), "
+            f"{tally.package}: {len(own)} mutants against {first.fast} fast tests ({first.others} are not), "
             f"{time.monotonic() - began:.0f} s to measure them",
             flush=True,
         )
         for number, mutant in enumerate(own):
             if until is not None and time.monotonic() > until:
-                print(f"{package.name}: the time is up after {number} of {len(own)}")
+                print(f"{tally.package}: the time is up after {number} of {len(own)}")
                 return
             outcome = runner.try_one(mutant)
             tally.outcomes[outcome] += 1

@@ -21,6 +21,7 @@ Outcome = Literal["killed", "hung", "survived", "unreached", "unimportable"]
 """`hung` was ended at its time's bound and is noticed by it; `unreached`: no fast test comes to its line;
 `unimportable`: the module can't be imported any more, which is not counted."""
 _TRIALS = Path(__file__).with_name("trials.py")
+FIRST_RUN_S = 900.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,24 +33,33 @@ class FirstRun:
     others: int
 
 
+class TimeUp(Exception):
+    """The tests took longer unchanged than there was time."""
+
+
 class Runner:
     """The process that tries mutants of one package. A context: its end ends the process and all of its children."""
 
-    def __init__(self, copy: Path, package: Package, files: list[str], log: Path) -> None:
+    def __init__(
+        self, copy: Path, package: Package, files: list[str], log: Path, first_run_s: float = FIRST_RUN_S
+    ) -> None:
         """
         Args:
             copy: a copy of the tree, which is changed and restored.
             files: those of which mutants come.
             log: where pytest's output goes.
+            first_run_s: how long the tests may take unchanged; entering raises TimeUp then.
         """
+        self._first_run_s = first_run_s
         self._copy, self._package, self._files, self._log = copy, package, files, log
         self.first = FirstRun(0, 0)
 
     def __enter__(self) -> Self:
         settings = {
-            "tests": [str(self._package.tests)],
+            "tests": [str(self._package.tests(self._copy))],
             "files": self._files,
             "shared": list(self._package.may_be_shared),
+            "first_run_s": self._first_run_s,
         }
         env = {name: value for name, value in os.environ.items() if not name.startswith("WEFT_")}
         env["PYTHONPATH"] = os.pathsep.join(str(each) for each in tree.source_paths(self._copy))
@@ -88,6 +98,8 @@ class Runner:
 
     def _say_first(self) -> None:
         first = self._answer()
+        if first.get("late"):
+            raise TimeUp
         if "broken" in first:
             raise Failure(f"{self._package.name}: {first['broken']}\n{self._last_words()}")
         if first["failed"]:

@@ -4,7 +4,7 @@ is under test, so it imports nothing of Weft's before it has forked.
 Two kinds of child: the first runs the package's tests unchanged, and tells which are fast and which lines each reaches;
 then one for each mutant, forked from a process that has imported all but the package.
 
-    python trials.py SETTINGS    JSON: package, tests, files, shared (modules' first names that may be imported before)
+    python trials.py SETTINGS    JSON: tests, files, first_run_s, shared (first names of modules to import before)
 
 Answers on stdout, one JSON line each: what the first run found, then how each mutant that stdin names has ended.
 """
@@ -28,7 +28,6 @@ TEST_CPU_S = 5.0
 """A test that takes longer, the first time, isn't among the fast ones."""
 TEST_WALL_S = 20.0
 """The same by the clock, for one that waits for what was refused to it."""
-FIRST_RUN_S = 900.0
 CHOSEN_S = 20.0
 """A mutant is shown to the fastest tests that reach its line, up to this sum of what they took."""
 MEMORY_BYTES = 4 << 30
@@ -210,7 +209,10 @@ def _first_run(settings: dict[str, Any]) -> dict[str, Any]:
         json.dump({"status": status, **plugin.findings()}, out)
         return 0
 
-    status, said = _child(task, FIRST_RUN_S, None)
+    until = time.monotonic() + settings["first_run_s"]
+    status, said = _child(task, settings["first_run_s"], None)
+    if time.monotonic() > until:
+        return {"broken": "the time was up", "late": True}
     if status != 0:
         return {"broken": f"the tests could not be run unchanged (status {status})"}
     found = json.loads(said)
@@ -219,7 +221,9 @@ def _first_run(settings: dict[str, Any]) -> dict[str, Any]:
         def again(out: Any) -> int:
             return _pytest(list(found["failed"]), None)
 
-        status, _ = _child(again, FIRST_RUN_S, None)
+        status, _ = _child(again, max(until - time.monotonic(), 1.0), None)
+        if time.monotonic() > until:
+            return {"broken": "the time was up", "late": True}
         if status == 0:
             found["slow"] += len(found["failed"])
             found["failed"] = {}
