@@ -28,7 +28,18 @@ ALLOWED = {
 DRAFT_7 = {
     *("$ref", "additionalItems", "additionalProperties", "anyOf", "const", "default", "description", "enum"),
     *("exclusiveMaximum", "exclusiveMinimum", "format", "items", "maxItems", "maxLength", "maximum", "minItems"),
-    *("minLength", "minimum", "oneOf", "pattern", "properties", "propertyNames", "required", "title", "type"),
+    *(
+        "minLength",
+        "minimum",
+        "oneOf",
+        "pattern",
+        "patternProperties",
+        "properties",
+        "propertyNames",
+        "required",
+        "title",
+        "type",
+    ),
     "uniqueItems",
 }
 

@@ -99,7 +99,7 @@ def test_a_node_is_listed_with_what_it_is_and_has(story: Story) -> None:
         "state": "pending",
         "approved": False,
         "addresses": {"host": "10.0.0.7", "http_port": 81},
-        "backends": [{"engine": "vllm", "version": "0.9", "vendors": ["nvidia"]}],
+        "backends": [{"engine": "vllm", "version": "0.9", "vendors": ["nvidia"], "profile": ""}],
         "builtins": ["tiny"],
         "pressure": {"1": 7},
         "agent_version": "1.2",

@@ -26,6 +26,7 @@ from weft_contracts.facts.values import (
 from weft_contracts.ids import InspectionId, NodeId
 from weft_gateway.domain import value_shapes
 from weft_gateway.inbound.admin.brake import Brake
+from weft_gateway.inbound.admin.engine_profiles import EngineProfiles
 from weft_gateway.inbound.admin.events import Events
 from weft_gateway.inbound.admin.keys import APIKeys
 from weft_gateway.inbound.admin.models import Models
@@ -130,6 +131,7 @@ def api() -> dict[str, Any]:
         NodeModels(NONE, NONE),
         RegistrationTokens(NONE, NONE),
         APIKeys(NONE, NONE, NONE),
+        EngineProfiles(NONE, NONE),
         Brake(NONE),
         Models(NONE, NONE, NONE),
         Replicas(NONE),

@@ -22,7 +22,8 @@ def _plainest(number: int | float) -> int | float:
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
-Number = Annotated[int | float, Field(ge=-(1 << 53), le=1 << 53), AfterValidator(_plainest)]
+_BOUNDS = Field(ge=-(1 << 53), le=1 << 53)
+Number = Annotated[Annotated[int, _BOUNDS] | Annotated[float, _BOUNDS], AfterValidator(_plainest)]
 
 
 class HeaderClaim(Value, frozen=True):
