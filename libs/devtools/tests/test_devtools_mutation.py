@@ -191,6 +191,17 @@ def test_what_is_listed_of_this_tree_is_there() -> None:
     equivalents.check(weft.root(), listed)
 
 
+def test_a_mutant_that_a_tests_own_module_trips_over_is_noticed(tree: Path) -> None:
+    module = "import pytest\nfrom small.domain.rules import over\n\nCASES = {False: 5}[over(3)]\n\n\n"
+    case = "def test_a_lot_is_over():\n    assert over(CASES)\n"
+    (tree / "services/small/tests/test_small.py").write_text(module + case)
+
+    [tally] = mutation.run(tree, Draw())
+
+    assert 1 == tally.killed
+    assert ("return n > LIMIT", "return n >= LIMIT") not in _changes(tally.lived)
+
+
 def test_no_package_is_begun_for_which_the_time_is_up(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tree / "services/small/tests/conftest.py").write_text("import time\n\ntime.sleep(60)\n")
 
