@@ -66,6 +66,18 @@ def test_workers_that_share_a_machine_share_its_accelerators_and_the_budget_is_o
     assert (20 * GB, 10 * GB) == (device.memory, device.budget)
 
 
+def test_a_part_of_a_memory_is_whole_bytes_and_never_more_than_there_is() -> None:
+    assert 3 == after(of(nvidia(0, 10)), parts=3).devices[1].memory
+
+
+def test_an_accelerator_of_unknown_memory_is_remembered_only_while_its_driver_is_silent() -> None:
+    before = told(BASE, of(nvidia(0, None)), Use(), None)
+    silent = together([Look("nvidia", unknown="it hangs")])
+
+    assert ["GPU-0"] == [device.uuid for device in after(silent, before).unsized]
+    assert () == after(of(), before).unsized
+
+
 def test_accelerators_that_are_left_out_are_not_told() -> None:
     hardware = after(of(nvidia(0), nvidia(1)), choice=parse_choice("!nvidia:0"))
 

@@ -7,6 +7,7 @@ from weft_contracts import subjects
 from weft_contracts.commit import Cause, Recorded
 from weft_contracts.facts import inspection, machine, run
 from weft_contracts.facts import node as node_facts
+from weft_contracts.facts.values import Device, Hardware
 from weft_contracts.ids import CorrelationId, EventId, Incarnation, InspectionId, NodeId, ReplicaId
 from weft_testing import HandLog
 from weft_worker_agent.domain.own_part import OwnPart, Retirement, evolve
@@ -103,3 +104,37 @@ def test_one_event_may_carry_several_facts(node: NodeId, assigned: Callable[...,
     commit = Recorded(9, subjects.node(node), facts, EventId("e"), CorrelationId("c"), None, "scheduler", 0.0)
 
     assert ["m-x-1", "m-x-2"] == list(evolve(OwnPart(), commit).assignments)
+
+
+def test_a_run_that_ended_names_the_incarnation_that_ran_in_its_epoch_and_no_other(
+    hand_log: HandLog, node: NodeId, assigned: Callable[..., node_facts.Assigned]
+) -> None:
+    seen: list[Incarnation | None] = []
+    for fact in (
+        run.Stopped(epoch=1, why="exited"),  # before it ever ran
+        run.Loading(epoch=1, incarnation=ONE),
+        run.Stopped(epoch=1, why="exited"),
+        run.Failed(epoch=2, reason="-", permanent=True, starts=0),
+    ):
+        hand_log.given(subjects.node(node), assigned(epoch=fact.epoch))
+        hand_log.given(subjects.run(node, REPLICA), fact)
+        seen.append(folded(hand_log).runs[REPLICA].incarnation)
+
+    assert [None, ONE, ONE, None] == seen
+
+
+def test_what_others_use_is_remembered_of_devices_that_are_there(hand_log: HandLog, node: NodeId) -> None:
+    def reported(*indexes: int) -> machine.Reported:
+        devices = tuple(Device(index=index, vendor="nvidia", name="-", memory=10) for index in indexes)
+        hardware = Hardware(cpus=1, memory=10, devices=devices)
+        return machine.Reported(hardware=hardware, backends=(), builtins=(), agent_version="1")
+
+    for fact in (
+        reported(1, 2),
+        machine.PressureChanged(device=1, bytes=3),
+        machine.PressureChanged(device=2, bytes=4),
+        reported(2),
+    ):
+        hand_log.given(subjects.machine(node), fact)
+
+    assert {2: 4} == folded(hand_log).pressure

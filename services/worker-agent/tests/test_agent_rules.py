@@ -261,6 +261,17 @@ def test_a_run_whose_worker_vanished_is_reported_when_it_returns(part: Callable[
     assert [run.Stopped(epoch=1, why="exited", detail=VANISHED)] == facts
 
 
+def test_a_run_counts_as_shut_down_only_where_its_worker_says_that_it_shuts_down(part: Callable[..., OwnPart]) -> None:
+    own = part(LOADING, IS_READY)
+
+    assert [run.Stopped(epoch=1, why="exited", detail="the engine's process ended by signal 9")] == [
+        report.fact for report in missing_reports(own, [CRASHED], {})
+    ]
+    assert [run.Stopped(epoch=1, why="shutdown")] == [
+        report.fact for report in missing_reports(own, [CRASHED], {}, shutdown=True)
+    ]
+
+
 def test_a_replica_retired_before_it_ever_started_is_reported_as_stopped(
     part: Callable[..., OwnPart],
 ) -> None:

@@ -17,3 +17,12 @@ def test_a_single_head_counts_and_what_is_no_number_is_none() -> None:
     weights = weights_of_config(config, 1)
 
     assert (1, 1, 1) == (weights.layers, weights.heads, weights.kv_heads)
+
+
+def test_the_heads_that_look_at_pictures_are_counted_apart_from_those_of_the_text() -> None:
+    text = {"num_hidden_layers": 1, "num_attention_heads": 8}
+
+    for named in ("num_attention_heads", "num_heads"):
+        weights = weights_of_config({"text_config": text, "vision_config": {named: 16}}, 1)
+        assert (8, 16) == (weights.heads, weights.vision_heads)
+    assert 0 == weights_of_config(text, 1).vision_heads

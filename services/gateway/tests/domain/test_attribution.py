@@ -60,6 +60,12 @@ def test_what_is_beyond_its_limit_is_refused_by_its_field(field: str, value: Any
     assert f"`{field}`" in refused.value.sentence
 
 
+def test_what_reaches_its_limit_is_taken() -> None:
+    pairs = {"n" * 64: "v" * 512, **{str(i): "" for i in range(15)}}
+    said = check_chat(chat(**SAID | {"metadata": pairs, "user": "u" * 512})).attribution
+    assert (tuple(pairs.items()), "u" * 512) == (said.metadata, said.user)
+
+
 def test_the_other_routes_check_their_user_too() -> None:
     for check, body in (
         (check_completion, {"model": "m", "prompt": "x"}),

@@ -115,7 +115,8 @@ def test_an_assistants_own_answer_may_be_sent_back() -> None:
         (chat(temperature=3), "temperature", "`temperature` is 3.0; it must be from 0 to 2."),
         (chat(top_p=0), "top_p", "above 0 and at most 1"),
         (chat(stop=["a"] * 17), "stop", "at most 16"),
-        (chat(stop=""), "stop", "`stop[0]` is empty"),
+        (chat(stop=""), "stop", "`stop[0]` is empty; 1 to 256 characters are taken."),
+        (chat(stop=["a", "b" * 257]), "stop", "`stop[1]` has 257 characters; 1 to 256 characters are taken."),
         (chat(n=0), "n", "from 1 to 128"),
         (chat(tools=[{"type": "custom", "custom": {}}]), "tools[0]", "only functions are called"),
         (chat(tool_choice="required"), "tool_choice", "without `tools`"),
@@ -141,6 +142,12 @@ def test_bad_chat_bodies_are_one_sentence(body: bytes, param: str | None, words:
     assert param == refused.value.param
     assert words in refused.value.sentence
     assert 1 == refused.value.sentence.count("\n") + 1
+
+
+def test_a_chat_without_messages_is_told_apart_by_its_code() -> None:
+    with pytest.raises(Refused) as refused:
+        check_chat(chat(messages=[]))
+    assert (400, "messages", "empty") == (refused.value.status, refused.value.param, refused.value.code)
 
 
 def test_a_prompt_is_a_text_or_token_ids() -> None:

@@ -65,6 +65,25 @@ def test_a_silent_node_is_unhealthy_after_4_s_and_offline_after_7_s(three: Story
     assert [] == three.live(60)
 
 
+@pytest.mark.parametrize(
+    ("silent", "unbraked", "said"),
+    [
+        (7.0, 7.0, ["WentOffline"]),
+        (6.9, 7.0, ["Unhealthy"]),
+        (7.0, 6.9, ["Unhealthy"]),
+        (4.0, 7.0, ["Unhealthy"]),
+        (3.9, 7.0, []),
+    ],
+)
+def test_a_node_is_lost_from_the_seventh_second_of_its_silence_and_of_the_time_since_the_brake(
+    three: Story, silent: float, unbraked: float, said: list[str]
+) -> None:
+    others = frozenset({node(2), node(3)})
+    observed = Observations(others, {node(1): silent}, others | {node(1)}, unbraked)
+    decided = [fact for each in three.decided(observed) for commit in each.commits for fact in commit.facts]
+    assert said == kinds(decided)
+
+
 def test_a_node_that_is_heard_again_is_healthy_again(three: Story) -> None:
     three.speaking.remove(1)
     three.live(12)

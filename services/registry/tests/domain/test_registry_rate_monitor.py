@@ -140,6 +140,19 @@ def test_each_connection_is_looked_at_where_all_together_are_loud(now: Totals, l
     assert loud == now.above_usual(before, 1.0, 1_000)
 
 
+@pytest.mark.parametrize(
+    ("messages", "bytes", "loud"),
+    [
+        (2_400, 2 * MIB + 2 * 4_096_000, False),  # within two seconds, of a thousand nodes: four messages a second
+        (8_400, 2 * MIB + 2 * 4_096_000, False),  # each of a kilobyte, and as much again as anybody may
+        (8_401, 0, True),
+        (0, 2 * MIB + 2 * 4_096_000 + 1, True),
+    ],
+)
+def test_how_much_is_loud_grows_with_the_nodes_and_the_time(messages: int, bytes: int, loud: bool) -> None:
+    assert loud == Totals(2_000, messages, bytes).above_usual(Totals(2_000, 0, 0), 2.0, 1_000)
+
+
 def test_what_was_sent_before_is_not_counted_again_and_silence_is_not_loud() -> None:
     before = Totals(2_000, 0, 60 * MIB)
     assert not before.above_usual(before, 1.0, 1_000)

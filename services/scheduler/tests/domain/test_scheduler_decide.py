@@ -255,6 +255,26 @@ def test_a_capacity_event_wakes_a_replica_without_a_place(mesh: Mesh, wake: str)
     assert mesh.where(ONE) is not None
 
 
+def test_a_replica_that_is_wanted_where_others_wait_already_is_told_at_once_that_there_is_no_room(mesh: Mesh):
+    mesh.log.node("a", GIB)
+    mesh.log.model("toy", spec(2 * GIB), replicas=1)
+    mesh.settle()
+    mesh.log.scale(TOY, 1)
+    assert [replica(TWO)] == [commit.aggregate for commit in mesh.settle()]
+
+
+def test_what_could_not_change_is_looked_at_once_a_minute(mesh: Mesh):
+    mesh.log.node("a", GIB)
+    mesh.log.model("toy", spec(2 * GIB), replicas=1)
+    mesh.settle()
+    ((_, group),) = mesh.state.waiting
+    next_looks: list[float] = []
+    for mesh.now in (1010.0, 1059.9, 1060.0, 1070.0):
+        assert [] == mesh.decide()
+        next_looks.append(group.look_at)
+    assert [1060.0, 1060.0, 1120.0, 1120.0] == next_looks
+
+
 def test_what_was_not_appended_is_decided_again(mesh: Mesh):
     mesh.log.node("a", 8 * GIB)
     mesh.log.model("toy", spec(), replicas=2)
