@@ -1,6 +1,8 @@
 """What becomes of a superseded revision's replicas, and of the kept one's, while the next is on its way."""
 
 import pytest
+from weft_contracts import subjects
+from weft_contracts.facts.mesh import BrakeSet
 
 from .story import Story, simulated
 
@@ -41,3 +43,15 @@ def test_of_a_superseded_revision_only_what_went_down_in_order_is_waited_for(sto
     story.settle()
 
     assert in_order == (3 in story.numbers())
+
+
+def test_nothing_of_the_kept_revision_gives_way_while_nobody_knows_what_became_of_a_part_of_it(story: Story) -> None:
+    story.deploy("m", simulated(2, concurrency=3))
+    story.settle()
+    story.log.given(subjects.MESH, BrakeSet(silent=2, healthy_before=4))
+    story.lose("a")
+
+    story.ready(3, "c")
+    story.settle()
+
+    assert {1, 2, 3} <= set(story.numbers())
