@@ -262,6 +262,31 @@ def test_a_path_has_its_longest_length(story: Story, letters: int, asked: bool) 
     assert asked == bool(story.questions("a"))
 
 
+@pytest.mark.parametrize(
+    ("name", "spec"), [("m" * 255, simulated()), ("m", simulated(1000)), ("m", simulated(0, 1000))]
+)
+def test_the_longest_name_and_the_most_replicas_are_accepted(story: Story, name: str, spec: ModelSpec) -> None:
+    story.node("a")
+    request = story.deploy(name, spec)
+
+    story.settle()
+
+    assert isinstance(story.answer(request), Fulfilled)
+
+
+def test_only_nodes_that_an_approval_would_help_are_named_where_none_is_healthy(story: Story) -> None:
+    story.node("silent")
+    story.lose("silent")
+    story.join("refused")
+    story.remove("refused")
+    request = story.deploy("m", simulated())
+
+    story.pass_time(10)
+
+    words = "no node is healthy: start a worker, or see why those that joined are silent"
+    assert (503, words) == rejection(story, request)
+
+
 def test_what_a_removed_node_was_asked_is_forgotten(story: Story) -> None:
     story.node("a", "b")
     story.deploy("m", path("/x.gguf"))
@@ -394,6 +419,20 @@ def test_what_does_not_exist_can_be_neither_deleted_nor_retried(story: Story) ->
 
     assert 404 == rejection(story, delete)[0]
     assert 404 == rejection(story, retry)[0]
+
+
+def test_who_names_a_model_that_is_not_there_hears_which_are(story: Story) -> None:
+    story.node("a")
+    story.deploy("gone", simulated())
+    story.deploy("m", simulated())
+    story.settle()
+    story.delete(story.model("gone").id)
+    story.settle()
+
+    delete = story.delete("m-none")
+    story.settle()
+
+    assert (404, "no model has the id m-none: there are m") == rejection(story, delete)
 
 
 def test_a_deleted_model_can_be_neither_deleted_nor_retried_again(story: Story) -> None:

@@ -369,6 +369,29 @@ def test_failures_of_the_new_revision_say_nothing_about_the_kept_one(story: Stor
     assert ("n-a",) == of_revision(story, 1)[-1].avoid
 
 
+def test_where_the_kept_revision_failed_is_avoided_though_another_one_is_asked_for(story: Story) -> None:
+    story.fail(1, "a")
+    story.settle()
+    story.deploy("m", BETTER)
+
+    story.fail(2, "b")
+    story.settle()
+
+    kept = [fact for fact in story.scaled() if fact.revision == 1 and fact.add]
+    assert ("n-a", "n-b") == kept[-1].avoid
+
+
+def test_a_revision_is_given_up_for_the_latest_failure_on_whatever_node(story: Story) -> None:
+    story.deploy("m", BETTER)
+    story.settle()
+    for node in ("d", "c", "a"):
+        story.sleep(1)
+        story.fail(of_revision(story, 2)[0].number, node, f"no memory on {node}")
+        story.settle()
+
+    assert ["no memory on a"] == story.unservable()
+
+
 def test_nodes_are_asked_about_the_files_of_the_kept_revision_too() -> None:
     story = Story()
     story.node("a", builtins=("tiny", "other"))

@@ -25,7 +25,7 @@ def test_what_is_unloaded_is_replaced_elsewhere_first(story: Story) -> None:
 
     closing = story.answer(asked)
     assert isinstance(closing, Fulfilled)
-    assert story.replica(1).id == closing.result["replicas"]
+    assert {"model": story.model().id, "node": "n-a", "replicas": story.replica(1).id} == closing.result
     assert [1, 2] == story.numbers()
     assert (story.id("a"),) == story.scaled()[-1].avoid
 
