@@ -67,7 +67,7 @@ def auth_context(headers: Iterable[tuple[bytes, bytes]], peer: str | None) -> Au
 
 
 def required_scope(method: str, path: str) -> Scope:
-    """The scope that a route needs. A route that nobody thought of here needs the scope `admin`."""
+    """The scope that a route needs. One that nobody thought of here needs `read` to look and `admin` for all else."""
     if path.startswith(V1):
         return "inference"
     return "read" if method in ("GET", "HEAD") else "admin"
