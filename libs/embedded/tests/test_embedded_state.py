@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from weft_embedded import logs, ports, prerequisites, run_file
 from weft_embedded.own_secrets import join_secret
 from weft_embedded.run_file import PartRow
 from weft_embedded.state import State, default_folder, write_private
+from weft_servers import port
 from weft_servers.port import choose
 
 NAMES = ("nats", "registry")
@@ -60,6 +62,23 @@ def test_ports_are_chosen_once(tmp_path: Path) -> None:
     assert first == again
     assert gateway == again["gateway"]
     assert len(set(again.by_name.values())) == 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a bound socket keeps servers off")
+def test_two_meshes_that_start_at_once_share_no_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # given a mesh that has chosen its ports, among few, and listens on none yet
+    [gateway, other] = choose(2)
+    monkeypatch.setattr(port, "_FIRST", first := gateway // 100 * 100)
+    monkeypatch.setattr(port, "_LAST", first + 99)
+    names = tuple(f"service-{number}" for number in range(30))
+    one = ports.chosen(tmp_path / "one.json", names, gateway)
+    # when another does so, as a process that knows nothing of the first, and both once more with what they pinned
+    monkeypatch.setattr(port, "_LATELY", deque[int](maxlen=200))
+    two = ports.chosen(tmp_path / "two.json", names, other)
+    # then
+    assert not {*one.by_name.values()} & {*two.by_name.values()}
+    assert () == one.moved == two.moved
+    assert one == ports.chosen(tmp_path / "one.json", names, None)
 
 
 def test_a_busy_gateway_port_is_named_with_another_one_to_choose(tmp_path: Path, listener: int) -> None:

@@ -3,11 +3,14 @@
 import errno
 import json
 import socket
+import sys
 from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from weft_servers.port import LOOPBACK, NoFreePort, PortInUse, PortNeedsRight, check_free, choose, pinned
+from weft_servers import port as ports
+from weft_servers.port import LOOPBACK, NoFreePort, PortInUse, PortNeedsRight, check_free, choose, hold, pinned, take
 
 
 def test_chosen_ports_are_distinct_free_and_apart_from_outgoing_connections():
@@ -20,15 +23,65 @@ def test_chosen_ports_are_distinct_free_and_apart_from_outgoing_connections():
 
 
 def test_a_port_that_was_given_out_is_not_given_again_before_its_owner_can_listen(monkeypatch: pytest.MonkeyPatch):
-    # given a range of ten ports, of which nobody listens on any
-    first = choose()[0] // 10 * 10
-    monkeypatch.setattr("weft_servers.port._FIRST", first)
-    monkeypatch.setattr("weft_servers.port._LAST", first + 9)
-    monkeypatch.setattr("weft_servers.port._LATELY", deque[int](maxlen=200))
+    ten_ports(monkeypatch)
     # when they are asked for one by one
     given = [choose()[0] for _ in range(5)]
     # then each is another
     assert 5 == len(set(given))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a bound socket keeps servers off")
+def test_a_held_port_is_given_to_nobody_but_its_server_may_listen_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    ten_ports(monkeypatch)
+    # given ports that one process holds: two new ones, and one that it had before
+    one, two = take(2)
+    [three] = choose()
+    again = hold(three)
+    assert again is not None
+
+    def another_process_is_given() -> set[int]:
+        monkeypatch.setattr(ports, "_LATELY", deque[int](maxlen=200))
+        with ports.taken(7) as given:
+            return set(given)
+
+    # when others choose, they are given the rest, whether a server listens or has ended
+    others = another_process_is_given()
+    assert not others & {one.number, two.number, three}
+    with socket.create_server((LOOPBACK, one.number)), socket.create_server((LOOPBACK, three)):
+        assert others == another_process_is_given()
+    assert others == another_process_is_given()
+    # and what is let go is for everybody
+    for each in (one, two, again):
+        each.release()
+    monkeypatch.setattr(ports, "_LATELY", deque[int](maxlen=200))
+    assert 10 == len(choose(10))
+
+
+def test_a_port_that_a_stranger_listens_on_is_not_held_nor_in_the_way(listener: socket.socket) -> None:
+    number = listener.getsockname()[1]
+    assert sys.platform != "linux" or hold(number) is None
+    with pytest.raises(PortInUse):
+        check_free(number)
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server((LOOPBACK, 0)) as server:
+        yield server
+
+
+def ten_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that there are to choose from, and nobody listens on any."""
+    for first in range(choose()[0] // 10 * 10, 32_760, 10):
+        monkeypatch.setattr(ports, "_FIRST", first)
+        monkeypatch.setattr(ports, "_LAST", first + 9)
+        monkeypatch.setattr(ports, "_LATELY", deque[int](maxlen=200))
+        try:
+            choose(10)
+        except NoFreePort:
+            continue
+        monkeypatch.setattr(ports, "_LATELY", deque[int](maxlen=200))
+        return
 
 
 def test_a_taken_port_is_named():

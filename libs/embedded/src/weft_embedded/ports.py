@@ -3,11 +3,11 @@
 import errno
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from weft_client.failure import Failure
-from weft_servers.port import LOOPBACK, PortInUse, PortNeedsRight, check_free, choose
+from weft_servers.port import LOOPBACK, HeldPort, PortInUse, PortNeedsRight, check_free, choose, hold, take
 
 from weft_embedded.state import read_json, write_private
 
@@ -22,6 +22,8 @@ class Ports:
     by_name: dict[str, int]
     moved: tuple[str, ...] = ()
     """Names whose pinned port is taken by a stranger, and which got another one."""
+    held: tuple[HeldPort, ...] = field(default=(), compare=False, repr=False)
+    """Nobody who chooses a port gets one of these while this object lives: not another mesh either that starts now."""
 
     def __getitem__(self, name: str) -> int:
         return self.by_name[name]
@@ -55,18 +57,21 @@ def chosen(
         raise _right_missing(e, f"--port {choose()[0]}") from e
     except OverflowError as e:
         raise Failure(f"{ports['gateway']} is not a port: choose one from 1 to 65535") from e
+    held = [hold(ports["gateway"], listen)]
     moved: list[str] = []
     for name in names:
         known = pinned.get(name)
         if known is not None and known not in ports.values() and _free(known, listen if name == "nats" else LOOPBACK):
             ports[name] = known
+            held.append(hold(known))
             continue
         if known is not None:
             moved.append(name)
-        ports[name] = _other_than({*ports.values(), *pinned.values()})
+        held.append(fresh := _other_than({*ports.values(), *pinned.values()}))
+        ports[name] = fresh.number
     if pinned != (merged := pinned | ports):
         write_private(file, json.dumps(merged, indent=1) + "\n")
-    return Ports(ports, tuple(moved))
+    return Ports(ports, tuple(moved), tuple(each for each in held if each is not None))
 
 
 def _free(port: int, host: str) -> bool:
@@ -87,5 +92,9 @@ def _right_missing(error: PortNeedsRight, instead: str) -> Failure:
     return Failure(f"{error}; choose another port: weft up {instead}{give}")
 
 
-def _other_than(taken: set[int]) -> int:
-    return next(port for port in choose(len(taken) + 1) if port not in taken)
+def _other_than(taken: set[int]) -> HeldPort:
+    while True:  # none is given twice in a row: this ends
+        [found] = take()
+        if found.number not in taken:
+            return found
+        found.release()

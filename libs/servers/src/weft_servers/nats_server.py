@@ -116,34 +116,34 @@ def start(
     """
     chosen = not (client_port and monitor_port)
     for attempt in range(1, _PORT_TRIES + 1):
-        free = iter(port.choose(2))
-        conf = NatsConf(
-            folder,
-            client_port or next(free),
-            monitor_port or next(free),
-            operator=operator,
-            max_payload_bytes=max_payload_bytes,
-            listen=listen or Listen(),
-        )
-        # Somebody may take a port between its choice and the server's start; then others are chosen.
-        again = chosen and attempt < _PORT_TRIES
-        try:
-            server = launch(conf, grace_s=grace_s, lock_wait_s=lock_wait_s, binary=binary, given_up=given_up)
-        except port.PortInUse as e:
-            if again and e.port not in (client_port, monitor_port):
-                continue
-            raise
-        try:
-            server.wait_ready(ready_timeout_s, given_up)
-        except BaseException as e:
-            ended = server.poll() is not None
-            if given_up():
-                server.kill()
-            server.stop()
-            if again and ended and "address already in use" in str(e):
-                continue
-            raise
-        return server
+        with port.taken(2) as free:
+            conf = NatsConf(
+                folder,
+                client_port or free[0],
+                monitor_port or free[1],
+                operator=operator,
+                max_payload_bytes=max_payload_bytes,
+                listen=listen or Listen(),
+            )
+            # Somebody may take a port between its choice and the server's start; then others are chosen.
+            again = chosen and attempt < _PORT_TRIES
+            try:
+                server = launch(conf, grace_s=grace_s, lock_wait_s=lock_wait_s, binary=binary, given_up=given_up)
+            except port.PortInUse as e:
+                if again and e.port not in (client_port, monitor_port):
+                    continue
+                raise
+            try:
+                server.wait_ready(ready_timeout_s, given_up)
+            except BaseException as e:
+                ended = server.poll() is not None
+                if given_up():
+                    server.kill()
+                server.stop()
+                if again and ended and "address already in use" in str(e):
+                    continue
+                raise
+            return server
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -155,26 +155,26 @@ def start_cluster(
     Raises:
         CannotStart: one of them ended, or there was no healthy cluster within the time; none is left running.
     """
-    ports = port.choose(3 * size)
-    routes, clients, monitors = ports[::3], ports[1::3], ports[2::3]
     servers: list[NatsServer] = []
     try:
-        for i in range(size):
-            servers.append(
-                launch(
-                    NatsConf(
-                        folder / f"n{i}",
-                        clients[i],
-                        monitors[i],
-                        name=f"n{i}",
-                        operator=operator,
-                        cluster=Cluster("weft", routes[i], tuple(routes)),
+        with port.taken(3 * size) as ports:
+            routes, clients, monitors = ports[::3], ports[1::3], ports[2::3]
+            for i in range(size):
+                servers.append(
+                    launch(
+                        NatsConf(
+                            folder / f"n{i}",
+                            clients[i],
+                            monitors[i],
+                            name=f"n{i}",
+                            operator=operator,
+                            cluster=Cluster("weft", routes[i], tuple(routes)),
+                        )
                     )
                 )
-            )
-        deadline = time.monotonic() + ready_timeout_s
-        for server in servers:
-            server.wait_ready(max(0.0, deadline - time.monotonic()))
+            deadline = time.monotonic() + ready_timeout_s
+            for server in servers:
+                server.wait_ready(max(0.0, deadline - time.monotonic()))
     except BaseException:
         for server in servers:
             server.stop()

@@ -5,7 +5,10 @@ import json
 import os
 import secrets
 import socket
+import sys
+import weakref
 from collections import deque
+from collections.abc import Generator
 from pathlib import Path
 from typing import cast
 
@@ -40,27 +43,76 @@ class NoFreePort(OSError):
     """No free port was found."""
 
 
-def choose(count: int = 1) -> list[int]:
-    """Return distinct ports that were free a moment ago, and that this process has not been given lately.
+class HeldPort:
+    """A port that no `take` and no `choose` gives to anybody, on this machine, until `release` or this object's end.
 
-    Another process may still take one before you do: start, and on failure choose again.
+    Whoever knows its number may listen there meanwhile, with SO_REUSEADDR as servers do.
+    """
+
+    def __init__(self, number: int, bound: socket.socket) -> None:
+        """`bound`: becomes this object's."""
+        self.number = number
+        self._close = weakref.finalize(self, os.close, bound.detach())
+
+    def release(self) -> None:
+        """Let others be given it. May be called again."""
+        self._close()
+
+
+def take(count: int = 1) -> list[HeldPort]:
+    """Hold distinct free ports, chosen by chance. Those that this process has been given lately are passed over.
 
     Raises:
         NoFreePort: some hundred tries found too few.
     """
-    with contextlib.ExitStack() as held:
-        ports: list[int] = []
-        for _ in range(_TRIES):
-            if len(ports) == count:
-                _LATELY.extend(ports)
-                return ports
-            port = _FIRST + secrets.randbelow(_LAST - _FIRST + 1)
-            if port in _LATELY:
-                continue
+    ports: list[HeldPort] = []
+    for _ in range(_TRIES):
+        if len(ports) == count:
+            _LATELY.extend(port.number for port in ports)
+            return ports
+        number = _FIRST + secrets.randbelow(_LAST - _FIRST + 1)
+        if number not in _LATELY:
             with contextlib.suppress(OSError):
-                held.enter_context(_bound(port))
-                ports.append(port)
+                ports.append(_exclusively(number))
+    for port in ports:
+        port.release()
     raise NoFreePort(f"found only {len(ports)} of {count} free ports between {_FIRST} and {_LAST} on {LOOPBACK}")
+
+
+def hold(number: int, host: str = LOOPBACK) -> HeldPort | None:
+    """Hold a port that the caller has, and whose server may listen by now. None where the system lets nobody."""
+    s = _socket_for(host)
+    try:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sys.platform == "linux":
+            s.bind((host, number))
+    except OSError:
+        s.close()
+        return None
+    return HeldPort(number, s)
+
+
+def choose(count: int = 1) -> list[int]:
+    """Return distinct ports that were free a moment ago, and that this process has not been given lately.
+
+    Another process may still take one before you do: start, and on failure choose again; or `take`.
+
+    Raises:
+        NoFreePort: some hundred tries found too few.
+    """
+    with taken(count) as ports:
+        return ports
+
+
+@contextlib.contextmanager
+def taken(count: int = 1) -> Generator[list[int]]:
+    """`take`, until the block's end: for a server that listens by then."""
+    ports = take(count)
+    try:
+        yield [port.number for port in ports]
+    finally:
+        for port in ports:
+            port.release()
 
 
 def bracketed(host: str) -> str:
@@ -116,8 +168,26 @@ def _unlike(taken: set[int], count: int) -> list[int]:
     return [port for port in choose(count + len(taken)) if port not in taken][:count]
 
 
+def _exclusively(number: int) -> HeldPort:
+    """Raises OSError where anybody else has it."""
+    s = _socket_for(LOOPBACK)
+    try:
+        # Bound without SO_REUSEADDR, it is refused wherever another socket is bound, listening or not: of two that try
+        # at once, one gets it. With it from then on, a server may listen there as long as this socket doesn't. Only on
+        # Linux; elsewhere a bound socket keeps servers off, so nothing is held.
+        s.bind((LOOPBACK, number))
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    except BaseException:
+        s.close()
+        raise
+    held = HeldPort(number, s)
+    if sys.platform != "linux":
+        held.release()
+    return held
+
+
 def _bound(port: int, host: str = LOOPBACK) -> socket.socket:
-    s = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    s = _socket_for(host)
     try:
         # As the servers do: what lingers from closed connections is no obstacle, a listener is.
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -128,3 +198,7 @@ def _bound(port: int, host: str = LOOPBACK) -> socket.socket:
         s.close()
         raise
     return s
+
+
+def _socket_for(host: str) -> socket.socket:
+    return socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)

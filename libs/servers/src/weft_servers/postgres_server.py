@@ -87,7 +87,10 @@ def start(
         BadState, postgres_binaries.NoPostgres, postgres_binaries.CannotBeUser: see there.
     """
     folder = folder.absolute()
-    with state_lock.acquire(folder / "lock", "a Postgres server", wait_s=lock_wait_s, given_up=given_up) as lock:
+    with (
+        state_lock.acquire(folder / "lock", "a Postgres server", wait_s=lock_wait_s, given_up=given_up) as lock,
+        port.taken(1 if tcp and not tcp_port else 0) as chosen,
+    ):
         folder.chmod(0o700)
         data, log = folder / "data", folder / "postgres.log"
         binaries = postgres_binaries.find(_major(data))
@@ -95,8 +98,8 @@ def start(
             _make(folder, binaries, lock, given_up)
         if tcp_port:
             port.check_free(tcp_port)
-        elif tcp:
-            [tcp_port] = port.choose()
+        elif chosen:
+            [tcp_port] = chosen
         free = shutil.disk_usage(folder).free
         conf = PostgresConf(_socket_folder(folder, tcp_port or SOCKET_PORT), tcp_port or None, max_connections, free)
         _clear_leftovers(data, conf)

@@ -70,18 +70,18 @@ async def running(
     argv: Sequence[str], folder: Path, settings: Mapping[str, str], *, pass_fds: Sequence[int] = ()
 ) -> AsyncGenerator[ServiceProcess]:
     """A process of this Python with these settings (`WEFT_…`), killed at the end if it still runs."""
-    (http_port,) = port.choose(1)
-    settings = {"WEFT_HTTP_PORT": str(http_port), "WEFT_LOG_FORMAT": "json", **settings}
-    log = folder / f"service-{http_port}.log"
-    with log.open("wb") as stderr:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, *argv, env={**os.environ, **settings}, stderr=stderr, pass_fds=pass_fds
-        )
-    service = ServiceProcess(process, http_port, log)
-    try:
-        yield service
-    finally:
-        await service.kill()
+    with port.taken() as (http_port,):
+        settings = {"WEFT_HTTP_PORT": str(http_port), "WEFT_LOG_FORMAT": "json", **settings}
+        log = folder / f"service-{http_port}.log"
+        with log.open("wb") as stderr:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, *argv, env={**os.environ, **settings}, stderr=stderr, pass_fds=pass_fds
+            )
+        service = ServiceProcess(process, http_port, log)
+        try:
+            yield service
+        finally:
+            await service.kill()
 
 
 def mesh_settings(mesh: MeshServer, service: Writer) -> dict[str, str]:

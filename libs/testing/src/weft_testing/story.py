@@ -18,6 +18,7 @@ from typing import Any, Self, TypeVar
 
 import httpx
 import psutil
+from weft_servers import port
 
 READY_S = 120.0
 STOP_S = 90.0
@@ -78,6 +79,8 @@ class MeshUnderTest:
             self.down()
         finally:
             self.http.close()
+            if self._held is not None:
+                self._held.release()
             for left in self.processes():
                 with suppress(psutil.NoSuchProcess):
                     left.kill()
@@ -103,7 +106,8 @@ class MeshUnderTest:
         def serves() -> bool:
             said = output.read_text()
             if self._launcher is None or self._launcher.poll() is not None:
-                raise NotInTime(f"the launcher ended:\n{said[-4000:]}")
+                last = " / ".join(said.splitlines()[-8:])  # on the one line that a summary shows
+                raise NotInTime(f"the launcher ended: {last}\n{said[-4000:]}")
             return "Weft serves at" in said[self._said :]
 
         try:
@@ -121,6 +125,8 @@ class MeshUnderTest:
     _trusting = False
     """Whether `http` trusts the mesh's own authority, and it alone."""
     _said = 0
+    _held: port.HeldPort | None = None
+    """The gateway's, so that no other mesh is given it before this one listens."""
     _lifeline = -1
     """Closes when this process dies: the launcher then ends the mesh."""
 
@@ -287,9 +293,9 @@ class MeshUnderTest:
         ports = self.state / "ports.json"
         if ports.exists():
             return str(json.loads(ports.read_text())["gateway"])
-        from weft_servers import port
-
-        return str(port.choose()[0])
+        if self._held is None:
+            [self._held] = port.take()
+        return str(self._held.number)
 
     def environment(self) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("WEFT_")}
