@@ -9,10 +9,9 @@ import pytest
 from weft_contracts.catalogue import SERVICES
 from weft_testing.story import MeshUnderTest, until
 
-from . import attacks_on_folds, attacks_on_walls
 from .attack import Attack, Foe
+from .attacks import ATTACKS
 
-ATTACKS: tuple[Attack, ...] = (*attacks_on_walls.ATTACKS, *attacks_on_folds.ATTACKS)
 SIMULATED = {"source": {"kind": "simulated"}, "engine": "simulated"}
 FOES = "foes"
 OF_THE_FOE = ("foe", "waits", *(f"crowd-{number}" for number in range(Foe.CROWD)))

@@ -3,10 +3,9 @@
 import os
 from pathlib import Path
 
-from ..integration import attacks_on_folds, attacks_on_walls
 from ..integration.attack import Attack
+from ..integration.attacks import ATTACKS
 
-ATTACKS = (*attacks_on_walls.ATTACKS, *attacks_on_folds.ATTACKS)
 PAGE = Path(__file__).parents[2] / "services/registry/ATTACKS.md"
 
 

@@ -9,9 +9,21 @@ from typing import Any
 import pytest
 from weft_contracts import catalogue, subjects
 from weft_contracts.commit import Cause, Commit, Guard, Recorded
-from weft_contracts.facts import run
-from weft_contracts.facts.request import Fulfilled, Rejected
-from weft_contracts.ids import CorrelationId, EventId, Incarnation, NodeId, ReplicaId, RequestId
+from weft_contracts.facts import artifact, run
+from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.replica import Evicted
+from weft_contracts.facts.request import Fulfilled
+from weft_contracts.facts.values import MetadataFile
+from weft_contracts.ids import (
+    ArtifactId,
+    CorrelationId,
+    EventId,
+    Incarnation,
+    ModelId,
+    NodeId,
+    ReplicaId,
+    RequestId,
+)
 from weft_contracts.topology import LEASES, TIMERS, Durable, worker_durable
 from weft_eventlog import Conflict, EventLog, Projection, WorkerLog, apply_durable, apply_topology, blobs
 from weft_eventlog.credentials import get_credential, put_credential
@@ -29,6 +41,20 @@ _fresh = count()
 
 def fresh() -> RequestId:
     return RequestId(f"q-{os.getpid()}-{next(_fresh)}")
+
+
+def one_of(name: catalogue.Writer) -> tuple[subjects.Aggregate, Fact]:
+    """A fact that a service may write, and a fresh aggregate for it."""
+    match name:
+        case "scheduler":
+            return subjects.replica(ReplicaId(f"m-{fresh()}")), Evicted(why="")
+        case "metadata-cache":
+            file = MetadataFile(name="card.json", size=1, blake3="00")
+            return subjects.artifact(ArtifactId(fresh())), artifact.Verified(
+                model=ModelId("m-1"), revision=1, file=file
+            )
+        case _:
+            return subjects.request(fresh()), Fulfilled()
 
 
 def subject_of(entry: catalogue.Entry, node: NodeId = ONE) -> str:
@@ -55,12 +81,12 @@ async def test_a_service_appends_under_guards_loses_and_finds_its_retries(
     mesh: MeshServer, name: catalogue.Writer
 ) -> None:
     log = EventLog(await mesh.service(name), actor=name)
-    one, two = subjects.request(fresh()), subjects.request(fresh())
-    batch = [Commit(each, (Fulfilled(),), Guard(each, 0), CAUSE) for each in (one, two)]
+    (one, fact), (two, _) = one_of(name), one_of(name)
+    batch = [Commit(each, (fact,), Guard(each, 0), CAUSE) for each in (one, two)]
     first, second = await log.append(*batch)
     assert first + 1 == second
     with pytest.raises(Conflict):
-        await log.append(Commit(one, (Rejected(status=400, reason="late"),), Guard(one, 0), CAUSE))
+        await log.append(Commit(one, (fact,), Guard(one, 0), CAUSE))
     assert await log.event_id_at(first)
     assert [first, second] == [r.sequence async for r in log.read(one.filter, two.filter)]
 
@@ -68,9 +94,9 @@ async def test_a_service_appends_under_guards_loses_and_finds_its_retries(
 @pytest.mark.parametrize("name", catalogue.SERVICES)
 async def test_a_service_folds_the_whole_log_and_parts_of_it(mesh: MeshServer, name: catalogue.Writer) -> None:
     log = EventLog(await mesh.service(name), actor=name)
-    request = subjects.request(fresh())
-    (last,) = await log.append(Commit(request, (Fulfilled(),), Guard(request, 0), CAUSE))
-    for filters in (("weft.ev.>",), (subjects.kind_filter("request"), subjects.kind_filter("node"))):
+    aggregate, fact = one_of(name)
+    (last,) = await log.append(Commit(aggregate, (fact,), Guard(aggregate, 0), CAUSE))
+    for filters in (("weft.ev.>",), (subjects.kind_filter(aggregate.kind), subjects.kind_filter("node"))):
         folded: list[Recorded] = []
         projection = Projection(log, name="test", filters=filters, fold=folded.extend)
         running = asyncio.create_task(projection.run())

@@ -21,19 +21,6 @@ BAD = simulated(2, engine_args={"bogus": 1})
 BETTER = simulated(2, concurrency=3)
 
 
-@pytest.fixture
-def story() -> Story:
-    """Four nodes, and revision 1 of model m, which wants two, ready on a and b."""
-    story = Story()
-    story.node("a", "b", "c", "d")
-    story.deploy("m", GOOD)
-    story.settle()
-    story.ready(1, "a")
-    story.ready(2, "b")
-    story.pass_time(60)
-    return story
-
-
 def fail_newest(story: Story, node: str = "c", reason: str = "bogus is no argument") -> None:
     """Its first replica fails for good."""
     story.fail(of_revision(story, story.model().revision)[0].number, node, reason, permanent=True)

@@ -1,22 +1,8 @@
 """What the log says of a changed number of replicas: why, what it follows from, and where the new ones must not go."""
 
-import pytest
 from weft_contracts.facts.model import Scaled
 
 from .story import Story, simulated
-
-
-@pytest.fixture
-def story() -> Story:
-    """Four nodes, and revision 1 of model m, which wants two, ready on a and b."""
-    story = Story()
-    story.node("a", "b", "c", "d")
-    story.deploy("m", simulated(2))
-    story.settle()
-    story.ready(1, "a")
-    story.ready(2, "b")
-    story.pass_time(60)
-    return story
 
 
 def test_each_revision_has_the_reason_of_its_own_replicas(story: Story) -> None:

@@ -7,19 +7,6 @@ from weft_contracts.facts.mesh import BrakeSet
 from .story import Story, simulated
 
 
-@pytest.fixture
-def story() -> Story:
-    """Four nodes, and revision 1 of model m, which wants two, ready on a and b."""
-    story = Story()
-    story.node("a", "b", "c", "d")
-    story.deploy("m", simulated(2))
-    story.settle()
-    story.ready(1, "a")
-    story.ready(2, "b")
-    story.pass_time(60)
-    return story
-
-
 def test_a_drain_asks_where_the_replicas_own_revision_may_run_not_where_the_next_one_may(story: Story) -> None:
     story.deploy("m", simulated(2, selector={"zone": "nowhere"}))
     story.settle()

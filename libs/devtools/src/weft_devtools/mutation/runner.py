@@ -20,7 +20,7 @@ from weft_devtools.mutation.packages import Package
 Outcome = Literal["killed", "hung", "survived", "unreached", "unimportable"]
 """`hung` was ended at its time's bound and is noticed by it; `unreached`: no fast test comes to its line;
 `unimportable`: the module can't be imported any more, which is not counted."""
-_TRIALS = Path(__file__).with_name("trials.py")
+_TRIALS = "weft_devtools.mutation.trials"
 FIRST_RUN_S = 900.0
 
 
@@ -66,7 +66,7 @@ class Runner:
         env["HYPOTHESIS_STORAGE_DIRECTORY"] = str(self._copy.parent / "hypothesis")
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
-                [sys.executable, str(_TRIALS), json.dumps(settings)],
+                [sys.executable, "-P", "-m", _TRIALS, json.dumps(settings)],
                 cwd=self._copy,
                 env=env,
                 stdin=subprocess.PIPE,

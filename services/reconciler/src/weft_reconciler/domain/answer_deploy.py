@@ -88,7 +88,11 @@ def inspected(state: State) -> Mapping[NodeId, NodeView]:
 
 def by_engine(nodes: Mapping[NodeId, NodeView]) -> Mapping[EngineName, Mapping[NodeId, NodeView]]:
     """Which of them are asked whether an engine can load a file: those that have it. What another says of a source
-    would stand for all engines."""
+    would stand for all engines.
+
+    In the order of the fleet, by which a rejection names the first. Made anew for each look: 0.5 to 0.8 ms of CPU at
+    1,000 nodes with three engines (`bench/reconciler.py`).
+    """
     found: dict[EngineName, dict[NodeId, NodeView]] = {}
     for id, node in nodes.items():
         for backend in node.backends:

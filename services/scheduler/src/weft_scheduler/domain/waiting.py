@@ -64,10 +64,8 @@ class Waiting:
             view = fleet.replicas[id]
             key = (view.model, view.revision)
             self._revision_of[id] = key
-            group = self._groups.setdefault(key, Group())
+            self._groups.setdefault(key, Group()).replicas[id] = None
             self._revisions.setdefault(view.model, {})[view.revision] = None
-            group.replicas[id] = None
-            group.due = True
         elif id not in fleet.waiting and id in self._revision_of:
             key = self._revision_of.pop(id)
             group = self._groups[key]
@@ -80,7 +78,7 @@ class Waiting:
                     del self._revisions[key[0]]
 
     def _wake(self, fleet: Fleet, model: ModelId) -> None:
-        """What the model says of itself may let its replicas go, or hold them."""
+        """A model's commit may add replicas, let them go, or hold them: someone must look."""
         for revision in tuple(self._revisions.get(model, ())):
             group = self._groups[model, revision]
             group.due = True

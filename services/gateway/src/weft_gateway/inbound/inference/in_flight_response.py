@@ -1,14 +1,43 @@
 """The one response of a request, whose choices each run by themselves."""
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from weft_gateway.domain.answers.choice_encoder import AnswerEnvelope, FinishReason, Usage
+from weft_contracts.gen import session_pb2 as pb
+
+from weft_gateway.domain.answers.choice_encoder import AnswerEnvelope, ChoiceEncoder, FinishReason, Usage
 from weft_gateway.domain.refused import Refused
+from weft_gateway.domain.routing.endpoint_state import EndpointState
 from weft_gateway.domain.routing.routing_options import NO_OPTIONS
 from weft_gateway.inbound.inference.response_writer import ResponseWriter, answer_refusal
 
-if TYPE_CHECKING:
-    from weft_gateway.inbound.inference.in_flight_choice import InFlightChoice
+
+class ResponseChoice(Protocol):
+    """A choice as its response knows it: an InFlightChoice."""
+
+    correlation_id: str
+    encoder: ChoiceEncoder
+    endpoint_state: EndpointState | None
+    index: int
+    replica: str
+    scores: list[pb.TokenScore]
+    texts: list[str]
+    usage: Usage
+
+    @property
+    def busy_since(self) -> float:
+        """When it first had to wait for busy replicas; 0: never."""
+        ...
+
+    @busy_since.setter
+    def busy_since(self, since: float) -> None: ...
+
+    def headers(self) -> dict[str, str]:
+        """Of a response that it begins."""
+        ...
+
+    def give_up(self, outcome: str) -> None:
+        """Nobody wants it any more."""
+        ...
 
 
 class InFlightResponse:
@@ -33,7 +62,7 @@ class InFlightResponse:
     ) -> None:
         """`n`: choices for each prompt."""
         self.write = writer.write
-        self.choices: list[InFlightChoice] = []
+        self.choices: list[ResponseChoice] = []
         self.log_attributes: dict[str, str] = {}
         """What log and trace show of what the client says for its own books."""
         self.routing = NO_OPTIONS
@@ -50,7 +79,7 @@ class InFlightResponse:
         """The one that answers, of the first choice where there are several."""
         return self.choices[0].replica if self.choices else ""
 
-    def begin(self, choice: "InFlightChoice", data: bytes) -> None:
+    def begin(self, choice: ResponseChoice, data: bytes) -> None:
         """A choice's first bytes of a stream."""
         if self._started:
             self._writer.write(data)
@@ -58,7 +87,7 @@ class InFlightResponse:
             self._started = True
             self._writer.start_stream(choice.headers(), data)
 
-    def complete(self, choice: "InFlightChoice", finish: FinishReason) -> None:
+    def complete(self, choice: ResponseChoice, finish: FinishReason) -> None:
         """A choice has come to its end. Those that waited for it wait for strangers from now on."""
         self._left -= 1
         if self._left:
@@ -78,7 +107,7 @@ class InFlightResponse:
             self._writer.answer(200, "application/json", body, choice.headers())
             self._let_go()
 
-    def refuse(self, choice: "InFlightChoice", refused: Refused) -> None:
+    def refuse(self, choice: ResponseChoice, refused: Refused) -> None:
         """One choice can't be had: so none is, and the client is told why."""
         if self._started:
             self._writer.end(self._envelope.broken(refused))
@@ -90,13 +119,13 @@ class InFlightResponse:
         """The client is gone: cancel what runs at the engines, within a step."""
         self._give_up(None, "client_gone")
 
-    def others_run(self, choice: "InFlightChoice") -> bool:
+    def others_run(self, choice: ResponseChoice) -> bool:
         """Whether other choices of the same request hold a replica: then one waits for nobody but itself."""
         return len(self.choices) > 1 and any(
             other.endpoint_state is not None for other in self.choices if other is not choice
         )
 
-    def _give_up(self, but: "InFlightChoice | None", outcome: str) -> None:
+    def _give_up(self, but: ResponseChoice | None, outcome: str) -> None:
         for choice in self.choices:
             if choice is not but:
                 choice.give_up(outcome)

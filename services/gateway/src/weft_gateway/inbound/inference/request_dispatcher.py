@@ -113,10 +113,12 @@ class RequestDispatcher:
         response = InFlightResponse(writer, envelope, streams=request.stream, choices=len(each), n=request.n)
         response.routing = options
         response.log_attributes = self.log_attributes(request.attribution)
+        choices: list[InFlightChoice] = []
         for index, one in enumerate(each):
             encoder = encoder_for(one, envelope, index)
-            self.in_flight.add(InFlightChoice(self, one, encoder, response, correlation_id, traceparent))
-        for choice in response.choices:
+            choices.append(InFlightChoice(self, one, encoder, response, correlation_id, traceparent))
+        self.in_flight.update(choices)
+        for choice in choices:
             if not choice.done and not self._route_at_once(choice, model):
                 self._start_routing(choice, model)
         return response
