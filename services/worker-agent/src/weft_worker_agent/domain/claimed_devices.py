@@ -9,6 +9,10 @@ from weft_contracts.ids import NodeId
 from weft_worker_agent.domain.own_part import Assignment
 
 
+PROCESSOR = 0
+"""Its index on every node. It has no other name, and is never gone."""
+
+
 class DeviceGone(Exception):
     """A claimed device isn't there any more; the message is a sentence for people."""
 
@@ -26,11 +30,14 @@ class ClaimedDevice:
 def claimed_devices(assignment: Assignment, node: NodeId, reported: Reported | None) -> tuple[ClaimedDevice, ...]:
     """What a replica claims on this node, in the claim's order. Raises DeviceGone.
 
-    `reported`: what this node said last of its devices; None: nothing yet, so there is nothing to claim from.
+    `reported`: what this node said last of its devices; None: nothing yet.
     """
     known = {device.index: device for device in reported.hardware.devices} if reported is not None else {}
     found: list[ClaimedDevice] = []
     for claim in assignment.fact.member(node).devices:
+        if claim.index == PROCESSOR:
+            found.append(ClaimedDevice("cpu", None, "", claim.bytes))
+            continue
         if (device := known.get(claim.index)) is None:
             raise DeviceGone(f"device {claim.index}, which the replica was placed on, is not there any more")
         found.append(ClaimedDevice(device.vendor, device.number, device.uuid, claim.bytes))
