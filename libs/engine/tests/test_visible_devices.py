@@ -1,5 +1,6 @@
 """Which devices a host's process sees."""
 
+import importlib
 import json
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -7,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from weft_engine.launch import ClaimedDevice
+from weft_engine.adapters.llamacpp_native import native_params
+from weft_engine.adapters.llamacpp_settings import LlamaCppSettings
+from weft_engine.launch import ClaimedDevice, Launch
 from weft_engine.visible_devices import NotAddressable, visibility
 
 StartHost = Callable[..., AbstractAsyncContextManager[Any]]
@@ -96,3 +99,44 @@ async def test_a_host_whose_device_cant_be_named_fails_for_good(start: StartHost
         failed["permanent"],
         failed["reason"],
     )
+
+
+@pytest.mark.parametrize(
+    ("claimed", "settings", "layers", "parts"),
+    [
+        pytest.param([], {}, 0, [0.0, 0.0], id="nothing claimed: the processor"),
+        pytest.param([device("cpu", None)], {}, 0, [0.0, 0.0], id="the processor"),
+        pytest.param([device("nvidia", 1)], {}, -1, [0.0, 0.0], id="one accelerator gets all layers"),
+        pytest.param([device("nvidia", 1)], {"gpu_layers": 7}, 7, [0.0, 0.0], id="or as many as the spec says"),
+    ],
+)
+def test_llama_cpp_puts_its_layers_where_the_claim_is(
+    claimed: list[ClaimedDevice], settings: dict[str, int], layers: int, parts: list[float]
+) -> None:
+    params = llamacpp_params(claimed, settings)
+
+    assert (layers, 0, parts) == (params.n_gpu_layers, params.main_gpu, list(params.tensor_split)[:2])
+
+
+def test_llama_cpp_divides_its_layers_as_the_claim_divides_its_bytes() -> None:
+    claimed = [device("amd", 0).model_copy(update={"bytes": 3 * GIB}), device("amd", 1)]
+
+    params = llamacpp_params(claimed, {})
+
+    assert [0.75, 0.25, 0.0] == list(params.tensor_split)[:3]
+
+
+def llamacpp_params(claimed: list[ClaimedDevice], settings: dict[str, int]) -> Any:
+    launch = Launch(
+        replica="m-1",
+        incarnation="i-1",
+        node="n-1",
+        revision_digest="d-1",
+        engine="llama.cpp",
+        model_path="-",
+        context_tokens=64,
+        concurrency=1,
+        devices=tuple(claimed),
+        engine_args=dict(settings),
+    )
+    return native_params(importlib.import_module("xllamacpp"), launch, LlamaCppSettings.of(launch), "key", False)

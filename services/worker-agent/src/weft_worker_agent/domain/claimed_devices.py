@@ -8,7 +8,6 @@ from weft_contracts.ids import NodeId
 
 from weft_worker_agent.domain.own_part import Assignment
 
-
 PROCESSOR = 0
 """Its index on every node. It has no other name, and is never gone."""
 
