@@ -1,5 +1,6 @@
 """What a machine has, says, keeps to itself and is given: accelerators from its report to a replica's claim."""
 
+import json
 import re
 from typing import Any
 
@@ -41,6 +42,45 @@ def test_a_machines_accelerators_are_shown_labelled_chosen_budgeted_and_claimed(
         back = until("all its cards are told", lambda: four if len(four := devices(mesh)) == 4 else None, 60)
         assert 8 * 10**9 == back[1]["budget"]
         assert "90%" == node(mesh, "rack")["caps"]["vram_budget"]
+
+
+@pytest.mark.sabotage("every-visible-device")
+def test_an_engine_is_told_what_it_claims_and_sees_those_devices_alone(mesh: MeshUnderTest) -> None:
+    # given machines of two vendors
+    with (
+        machine(mesh, "green", new_token(mesh, "--auto-approve"), "--simulate-gpus", "2x80GB:nvidia"),
+        machine(mesh, "red", new_token(mesh, "--auto-approve"), "--simulate-gpus", "2x24GB:amd"),
+    ):
+        reaches(mesh, "green", "healthy")
+        reaches(mesh, "red", "healthy")
+        # when a model takes most of each card of the one, and another of the other's
+        for vendor, size in (("nvidia", 50 * 10**9), ("amd", 20 * 10**9)):
+            spec = {**SIMULATED, "selector": {"gpu.vendor": vendor}, "engine_args": {"memory_bytes": size}}
+            mesh.deploy(f"of-{vendor}", {**spec, "min_replicas": 2, "max_replicas": 2})
+        ready = {
+            vendor: until(f"two of {vendor} are ready", lambda v=vendor: both(mesh, f"of-{v}"), 60)
+            for vendor in ("nvidia", "amd")
+        }
+        # then each engine was told one card with the bytes that the mesh counts, and sees no other, in its vendor's way
+        told = {vendor: [claim_in_log(mesh, each) for each in ready[vendor]] for vendor in ready}
+    seen = {vendor: [said["environment"] for said in told[vendor]] for vendor in told}
+    assert {"SIM-nvidia-0", "SIM-nvidia-1"} == {each["CUDA_VISIBLE_DEVICES"] for each in seen["nvidia"]}
+    assert {"0", "1"} == {each["ROCR_VISIBLE_DEVICES"] for each in seen["amd"]}
+    assert not any("CUDA_VISIBLE_DEVICES" in each for each in seen["amd"])
+    assert [50 * 10**9] * 2 == [device["bytes"] for said in told["nvidia"] for device in said["devices"]]
+    assert [20 * 10**9] * 2 == [device["bytes"] for said in told["amd"] for device in said["devices"]]
+
+
+def both(mesh: MeshUnderTest, model: str) -> list[str] | None:
+    ready = [each["id"] for each in mesh.ready_replicas(model)]
+    return ready if len(ready) == 2 else None
+
+
+def claim_in_log(mesh: MeshUnderTest, replica: str) -> dict[str, Any]:
+    """What an engine's log says of its claim."""
+    lines = done(mesh, "logs", replica).splitlines()
+    [said] = [line for line in map(json.loads, lines) if line.get("event") == "claims"]
+    return said
 
 
 def devices(mesh: MeshUnderTest) -> list[dict[str, Any]]:

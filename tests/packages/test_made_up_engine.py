@@ -146,7 +146,9 @@ async def hosted(folder: Path, echo: Environment, spec: ModelSpec) -> AsyncGener
         }
     )
     assignment = Assignment(fact, Cause(CorrelationId("c-1")))
-    file = launch.write_launch_file(folder / "launch", assignment, NodeId("n-1"), Incarnation("i-1"), None, "127.0.0.1")
+    file = launch.write_launch_file(
+        folder / "launch", assignment, (), NodeId("n-1"), Incarnation("i-1"), None, "127.0.0.1"
+    )
     command = [echo.python, "-m", "weft_engine", "--launch", str(file)]
     host = await asyncio.create_subprocess_exec(
         *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, env=dict(os.environ)

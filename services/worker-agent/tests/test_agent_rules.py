@@ -47,7 +47,7 @@ IS_READY = run.Ready(epoch=1, incarnation=ONE, port=4242, engine="simulated", en
 def test_an_assignment_without_a_host_is_started(part: Callable[..., OwnPart]) -> None:
     own = part()
 
-    assert (Start(own.assignments[REPLICA]),) == steer(own, [], {}, 0.0).actions
+    assert (Start(own.assignments[REPLICA], None),) == steer(own, [], {}, 0.0).actions
 
 
 def test_a_running_assignment_needs_nothing(part: Callable[..., OwnPart]) -> None:

@@ -2,14 +2,19 @@
 
 import argparse
 import asyncio
+import logging
 import os
 import sys
+from collections.abc import Sequence
 from typing import NoReturn
 
 from weft_engine.announcer import Announcer, own_stdout
 from weft_engine.host import OTHER_FAILURE, PERMANENT_FAILURE, run_host
 from weft_engine.json_logs import log_to_stderr
-from weft_engine.launch import BadLaunch, Launch
+from weft_engine.launch import BadLaunch, ClaimedDevice, Launch
+from weft_engine.visible_devices import NotAddressable, visibility
+
+log = logging.getLogger("weft.engine")
 
 
 def main() -> NoReturn:
@@ -31,11 +36,25 @@ def main() -> NoReturn:
         correlation_id=launch.correlation_id,
     )
     try:
+        keep_to(launch.devices)
+    except NotAddressable as error:
+        announcer.failed(str(error), permanent=True)
+        leave(PERMANENT_FAILURE)
+    try:
         code = asyncio.run(run_host(launch, arguments.lifeline, announcer))
     except Exception as error:
         announcer.failed(f"the engine host broke: {error}", permanent=False)
         code = OTHER_FAILURE
     leave(code)
+
+
+def keep_to(devices: Sequence[ClaimedDevice]) -> None:
+    """Let what is loaded from now on see the claimed devices alone, and say so. Raises NotAddressable."""
+    if devices:
+        environment = visibility(devices)
+        os.environ.update(environment)
+        claimed = [device.model_dump(exclude_defaults=True) for device in devices]
+        log.info("claims", extra={"devices": claimed, "environment": environment})
 
 
 def leave(code: int) -> NoReturn:

@@ -5,13 +5,28 @@ from pathlib import Path
 from typing import IO, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from weft_contracts.facts.values import EngineName
+from weft_contracts.facts.values import EngineName, Vendor
 
 MAX_LAUNCH_BYTES = 64 * 1024
 
 
 class BadLaunch(ValueError):
     """A launch that can't be read; the text is one sentence."""
+
+
+class ClaimedDevice(BaseModel):
+    """One device that the replica may use, and how much of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    vendor: Vendor
+    """`cpu`: the processor, whose memory is the machine's"""
+    number: int | None = Field(default=None, ge=0)
+    """how its vendor's own tools count it"""
+    uuid: str = Field(default="", pattern=r"^[A-Za-z0-9._:/-]{0,96}$")
+    """as its vendor's runtime knows it"""
+    bytes: int = Field(ge=0)
+    """of its memory, at most"""
 
 
 class Launch(BaseModel):
@@ -32,6 +47,8 @@ class Launch(BaseModel):
     """requests that run at once"""
     max_waiting: int = Field(default=256, ge=0)
     """requests that wait inside the engine; the next is refused as busy"""
+    devices: tuple[ClaimedDevice, ...] = Field(default=(), max_length=64)
+    """what the replica claims on this node; empty: nothing is said, and an engine takes what it takes"""
     threads: int = Field(default=1, ge=1)
     engine_args: dict[str, bool | int | float | str] = {}
     """settings of the engine, by its adapter's names"""

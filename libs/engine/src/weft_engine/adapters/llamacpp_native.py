@@ -2,11 +2,11 @@
 
 import importlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft_engine.adapters.llamacpp_settings import LlamaCppSettings
-from weft_engine.launch import Launch
+from weft_engine.launch import ClaimedDevice, Launch
 
 ERRORS_ONLY = 1
 """llama.cpp's verbosity: more would write about each request"""
@@ -52,6 +52,14 @@ def version() -> str:
     return str(native.__version__)
 
 
+def split(accelerators: Sequence[ClaimedDevice], places: int) -> list[float]:
+    """Which part of the layers each accelerator gets, as the claim divides its bytes; zeros: there is no choice."""
+    claimed = [device.bytes for device in accelerators] if len(accelerators) > 1 else []
+    total = sum(claimed)
+    parts = [size / total for size in claimed] if total else []
+    return parts[:places] + [0.0] * (places - len(parts))
+
+
 def native_params(native: Any, launch: Launch, settings: LlamaCppSettings, key: str, embeddings: bool) -> Any:
     """llama.cpp's parameters for a launch."""
     params = native.CommonParams()
@@ -66,7 +74,11 @@ def native_params(native: Any, launch: Launch, settings: LlamaCppSettings, key: 
     # its own default, all cores, is thousandfold slower beside other work
     params.cpuparams.n_threads = launch.threads
     params.cpuparams_batch.n_threads = settings.batch_threads or launch.threads
-    params.n_gpu_layers = settings.gpu_layers
+    accelerators = [device for device in launch.devices if device.vendor != "cpu"]
+    layers = settings.gpu_layers if settings.gpu_layers is not None else (-1 if accelerators else 0)
+    params.n_gpu_layers = layers
+    params.main_gpu = 0  # the process sees the claimed ones alone, in the claim's order
+    params.tensor_split = split(accelerators, len(params.tensor_split))
     # the port serves templates and tokenizers to this process alone
     params.hostnames = ["127.0.0.1"]
     params.port = 0

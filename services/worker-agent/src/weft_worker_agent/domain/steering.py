@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from weft_contracts.facts.machine import Reported
 from weft_contracts.ids import Incarnation, ReplicaId
 
 from weft_worker_agent.domain.hosts import Host
@@ -23,6 +24,8 @@ class Start:
     """Start a host for an assignment, under a new incarnation."""
 
     assignment: Assignment
+    reported: Reported | None
+    """What the node said last of itself: claims name its devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,7 @@ def steer(
             if replica in occupied or assignment.retirement is not None or part.removed:
                 continue
             if _may_start(part, assignment, kept[replica], now):
-                actions.append(Start(assignment))
+                actions.append(Start(assignment, part.reported))
                 kept[replica] = started(kept[replica], now)
     return SteeringPlan(tuple(actions), kept)
 

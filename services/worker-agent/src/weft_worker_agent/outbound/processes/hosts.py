@@ -15,9 +15,9 @@ from weft_contracts.ids import Incarnation, NodeId
 from weft_contracts.signals import ReplicaLoad
 from weft_runtime.logs import get_logger
 
+from weft_worker_agent.domain.claimed_devices import DeviceGone, claimed_devices
 from weft_worker_agent.domain.hosts import End, Host
 from weft_worker_agent.domain.loading import seen
-from weft_worker_agent.domain.own_part import Assignment
 from weft_worker_agent.domain.stall import stalled
 from weft_worker_agent.domain.steering import Action, Forget, Retire, Signal, Start
 from weft_worker_agent.outbound.files.metadata import Offer
@@ -102,8 +102,8 @@ class Hosts:
     async def do(self, action: Action) -> None:
         """Carry out what the rules decided. Raises SupervisorGone."""
         match action:
-            case Start(assignment=assignment):
-                self._start(assignment)
+            case Start():
+                self._start(action)
             case Retire(incarnation=incarnation, within_s=within):
                 self._entries[incarnation].retire(within)
             case Signal(incarnation=incarnation):
@@ -131,19 +131,20 @@ class Hosts:
             task.cancel()
         await asyncio.gather(*self._work, return_exceptions=True)
 
-    def _start(self, assignment: Assignment) -> None:
+    def _start(self, start: Start) -> None:
         incarnation = Incarnation(f"i-{secrets.token_hex(8)}")
-        fact = assignment.fact
+        fact = start.assignment.fact
         host = Host(fact.replica, fact.epoch, incarnation, self._context.clock())
         key = source_key(fact.spec)
         identity = LaunchIdentity(fact.replica, fact.epoch, incarnation, key, fact.spec.engine)
         entry = HostEntry(host, identity, self._context)
         self._entries[incarnation] = entry
-        self._in_background(self._spawn(entry, assignment))
+        self._in_background(self._spawn(entry, start))
 
-    async def _spawn(self, entry: HostEntry, assignment: Assignment) -> None:
-        identity = entry.identity
+    async def _spawn(self, entry: HostEntry, start: Start) -> None:
+        identity, assignment = entry.identity, start.assignment
         try:
+            devices = claimed_devices(assignment, self._context.node, start.reported)
             found = await asyncio.to_thread(look, identity.source, identity.engine, self.engines)
             if (changed := found.another_than(assignment.fact.spec.weights)) is not None:
                 raise NotFound(changed)
@@ -152,6 +153,7 @@ class Hosts:
             file = launch.write_launch_file(
                 self._launches,
                 assignment,
+                devices,
                 self._context.node,
                 identity.incarnation,
                 found.path,
@@ -168,7 +170,7 @@ class Hosts:
             _log.info("host started", replica=identity.replica, incarnation=identity.incarnation)
         except NoPort as error:
             entry.set_end(End(None, f"the engine could not be started: {error}", permanent=False))
-        except NotFound as missing:
+        except (NotFound, DeviceGone) as missing:
             entry.set_end(End(None, str(missing), permanent=False, local=True))
         except OSError as error:
             why = f"the engine could not be started: {self._launches} takes no file ({error.strerror or error})"

@@ -3,14 +3,15 @@
 import json
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from weft_contracts.facts.values import ENGINE_NAME, EngineName
 from weft_contracts.ids import Incarnation, NodeId, ReplicaId
 
+from weft_worker_agent.domain.claimed_devices import ClaimedDevice
 from weft_worker_agent.domain.own_part import Assignment
 from weft_worker_agent.outbound.files import private_file
 from weft_worker_agent.outbound.supervisor.child import LIFELINE
@@ -85,6 +86,7 @@ def status_of(line: Mapping[str, Any] | None) -> Status:
 def write_launch_file(
     folder: Path,
     assignment: Assignment,
+    devices: Sequence[ClaimedDevice],
     node: NodeId,
     incarnation: Incarnation,
     path: Path | None,
@@ -103,6 +105,7 @@ def write_launch_file(
         "model_path": str(path) if path is not None else None,
         "context_tokens": fact.spec.context_tokens,
         "concurrency": fact.spec.concurrency,
+        "devices": [asdict(device) for device in devices],
         "engine_args": fact.spec.engine_args,
         "host": host,
         "port": port,
