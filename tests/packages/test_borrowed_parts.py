@@ -79,7 +79,6 @@ OTHERS: list[tuple[str, Callable[[], str], tuple[str, ...]]] = [
             "operator_symmetric_string_methods_swap",
             "operator_keywords",
             "operator_swap_op",
-            "operator_match",
             "operator_if_exp",
         ),
     ),

@@ -31,6 +31,12 @@ def test_twice_n_is_more(n):
 """
 
 
+@pytest.fixture(autouse=True)
+def no_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all that is installed for pytest, the story needs nothing: to import it takes seconds."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A tree with one member, one story and its patch."""

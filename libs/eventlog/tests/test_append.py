@@ -10,6 +10,7 @@ from weft_contracts.commit import Cause, Commit, Guard
 from weft_contracts.facts import node
 from weft_contracts.ids import CorrelationId, EventId, NodeId
 from weft_eventlog import Conflict, EventLog, ForeignDuplicate, new_event_id
+from weft_eventlog import log as event_log
 from weft_testing.mesh_server import MeshServer
 
 A, B = subjects.node(NodeId("n-a")), subjects.node(NodeId("n-b"))
@@ -19,6 +20,12 @@ CAUSE = Cause(CorrelationId("c"))
 def commit(aggregate: subjects.Aggregate, expected: int | None, id: EventId | None = None) -> Commit:
     guard = None if expected is None else Guard(aggregate, expected)
     return Commit(aggregate, (node.Healthy(),), guard, CAUSE, id)
+
+
+@pytest.fixture
+def short_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked of a server that goes away just then is soon asked again."""
+    monkeypatch.setattr(event_log, "_ONE_TRY", 1.0)
 
 
 @pytest.fixture
@@ -122,6 +129,7 @@ async def test_an_id_that_another_commit_bears_is_named_and_not_taken_for_ours(l
         await log.append(commit(A, None, id))
 
 
+@pytest.mark.usefixtures("short_tries")
 async def test_an_append_rides_out_a_restart_of_the_server(log: EventLog, mesh_server: MeshServer) -> None:
     await log.append(commit(A, 0))
     mesh_server.server.stop()

@@ -10,6 +10,7 @@ from weft_contracts.facts import node
 from weft_contracts.facts.fact import Voided
 from weft_contracts.ids import CorrelationId, EventId, NodeId
 from weft_eventlog import EventLog, Projection
+from weft_eventlog import log as event_log
 from weft_eventlog.projection import RUNS_SUSPECT
 from weft_testing.mesh_server import MeshServer
 from weft_testing.waiting import until
@@ -40,6 +41,12 @@ class Watched:
 
     async def caught_up(self) -> None:
         await asyncio.wait_for(self.projection.caught_up.wait(), 30)
+
+
+@pytest.fixture
+def short_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked of a server that goes away just then is soon asked again."""
+    monkeypatch.setattr(event_log, "_ONE_TRY", 1.0)
 
 
 @pytest.fixture
@@ -88,6 +95,7 @@ async def test_an_empty_log_is_caught_up_at_once(watched: Watched) -> None:
     assert 0 == watched.projection.position
 
 
+@pytest.mark.usefixtures("short_tries")
 async def test_a_restart_of_the_server_loses_and_repeats_nothing(
     log: EventLog, watched: Watched, mesh_server: MeshServer
 ) -> None:

@@ -10,6 +10,7 @@ from weft_contracts.facts import node, run
 from weft_contracts.ids import CorrelationId, Incarnation, NodeId, ReplicaId
 from weft_contracts.topology import worker_durable
 from weft_eventlog import Conflict, EventLog, WorkerLog, apply_durable
+from weft_eventlog import log as event_log
 from weft_testing.mesh_server import MeshServer
 
 ONE, TWO = NodeId("n-one"), NodeId("n-two")
@@ -28,6 +29,12 @@ class Worker:
             while len(self.folded) < count:
                 await asyncio.sleep(0.05)
         return [recorded.sequence for recorded in self.folded]
+
+
+@pytest.fixture
+def short_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked of a server that goes away just then is soon asked again."""
+    monkeypatch.setattr(event_log, "_ONE_TRY", 1.0)
 
 
 @pytest.fixture
@@ -77,6 +84,7 @@ async def test_a_new_process_of_the_same_node_folds_everything_again(
     again.task.cancel()
 
 
+@pytest.mark.usefixtures("short_tries")
 async def test_a_restart_of_the_server_loses_and_repeats_nothing_for_a_worker(
     root: EventLog, worker: Worker, mesh_server: MeshServer
 ) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import gc
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from weft_contracts import certificates
 from weft_contracts.permissions import service
 from weft_identity import authority, trust
 from weft_identity.mesh_exports import mesh_exports, service_credentials
+from weft_identity.operator_mode import OperatorMode
 from weft_runtime.broker import make_broker
 from weft_runtime.connection import connect, read_credentials
 from weft_runtime.settings import ServiceSettings
@@ -78,7 +80,8 @@ class Two:
 
 
 @asynccontextmanager
-async def two(folder: Path, secured: bool) -> AsyncGenerator[Two]:
+async def two(folder: Path, secured: bool, *, slowly: bool = False) -> AsyncGenerator[Two]:
+    """`slowly`: who is refused is refused after 1.9 s, for which a server asks others for an account new to it."""
     tls: Path | None = None
     listen: Listen | None = None
     if secured:
@@ -90,10 +93,15 @@ async def two(folder: Path, secured: bool) -> AsyncGenerator[Two]:
     keys = [trust.load_or_make(folder / f"trust-{number}", mesh_exports()) for number in range(2)]
     (folder / "registry.creds").write_text(service_credentials(keys[0], "registry").text())
 
-    def server(number: int) -> nats_server.NatsServer:
-        return nats_server.start(folder / f"nats-{number}", operator=keys[number].operator_mode(), listen=listen)
+    ours_mode, others_mode = (each.operator_mode() for each in keys)
+    if not slowly:  # they have heard of our account, though they don't believe the operator who signed it
+        known = {**ours_mode.account_tokens, **others_mode.account_tokens}
+        others_mode = replace(others_mode, account_tokens=known)
 
-    with server(0) as ours, server(1) as others:
+    def server(name: str, mode: OperatorMode) -> nats_server.NatsServer:
+        return nats_server.start(folder / name, operator=mode, listen=listen)
+
+    with server("ours", ours_mode) as ours, server("others", others_mode) as others:
         async with between(ours.conf.port) as front:
             yield Two(folder, tls, front, (ours.conf.port, others.conf.port))
 
@@ -110,7 +118,8 @@ def uncollected() -> Iterator[None]:
 @SECURED
 @pytest.mark.usefixtures("uncollected")
 async def test_who_is_refused_again_and_again_holds_one_socket(tmp_path: Path, secured: bool) -> None:
-    async with two(tmp_path, secured) as place:
+    # slowly, so that a try is under way when it is told to stop
+    async with two(tmp_path, secured, slowly=True) as place:
         # given one who was never let in
         place.leads_to_the_others()
         connecting = asyncio.create_task(place.agent())
@@ -196,7 +205,7 @@ def answered(client: Any) -> Callable[[], Awaitable[bool]]:
         if not client.is_connected:
             return False
         try:
-            await client.flush(10)
+            await client.flush(1)  # one that was written before a cut is noticed is never answered
         except Exception:  # of the client's, which have no common ancestor
             return False
         return True

@@ -1,5 +1,6 @@
 """Mutants that change nothing that anybody could notice, each listed with the reason."""
 
+import functools
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,13 +44,18 @@ def read(root: Path) -> list[Equivalent]:
 def check(root: Path, listed: Sequence[Equivalent]) -> None:
     """Raise Failure that names each entry whose file, line or change is no longer there."""
     wrong: list[str] = []
+
+    @functools.cache
+    def made(file: str) -> list[Mutant]:
+        return mutants(root, "", file)
+
     for each in listed:
         path = root / each.file
         if not path.is_file():
             wrong.append(f"{each.file}: there is no such file")
         elif each.line not in {line.strip() for line in path.read_text().splitlines()}:
             wrong.append(f"{each.file}: no line reads {each.line!r}")
-        elif not any(each.covers(mutant) for mutant in mutants(root, "", each.file)):
+        elif not any(each.covers(mutant) for mutant in made(each.file)):
             wrong.append(f"{each.file}: no mutant makes {each.line!r} into {each.becomes!r}")
     if wrong:
         raise Failure(f"{LIST} lists what is gone: {'; '.join(wrong)}")

@@ -31,11 +31,11 @@ def _negation(test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         yield cst.UnaryOperation(cst.Not(), test)
 
 
-def _dropped_case(node: cst.Match) -> Iterator[cst.CSTNode]:
-    """Without one of its cases; the one for all others is no rule where it does nothing."""
-    for without, case in zip(mutators.operator_match(node), node.cases, strict=False):
+def _may_be_dropped(node: cst.Match) -> Iterator[cst.MatchCase]:
+    """Each of its cases, where there are several; the one for all others is no rule where it does nothing."""
+    for case in node.cases if len(node.cases) > 1 else ():
         if not (isinstance(case.pattern, cst.MatchAs) and case.pattern.pattern is None and _does_nothing(case)):
-            yield without
+            yield case
 
 
 def _does_nothing(case: cst.MatchCase) -> bool:
@@ -53,7 +53,6 @@ _OPERATORS: tuple[tuple[type[cst.CSTNode], _Operator], ...] = (
     (cst.Call, mutators.operator_symmetric_string_methods_swap),
     (cst.CSTNode, mutators.operator_keywords),
     (cst.CSTNode, mutators.operator_swap_op),
-    (cst.Match, _dropped_case),
     (cst.IfExp, mutators.operator_if_exp),
 )
 
@@ -91,7 +90,7 @@ def mutants(root: Path, package: str, file: str) -> list[Mutant]:
     found: list[Mutant] = []
     said: dict[tuple[str, str], int] = {}
     for old, new, place in finder.found:
-        text = _replaced(wrapper.module, source, old, new, place)
+        text = _replaced(wrapper.module, source, old, new, place) if new is not None else _without(source, old, place)
         if text == source:
             continue
         line, before, after = _difference(source, text)
@@ -106,7 +105,8 @@ class _Finder(cst.CSTVisitor):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[tuple[cst.CSTNode, cst.CSTNode, CodeRange]] = []
+        self.found: list[tuple[cst.CSTNode, cst.CSTNode | None, CodeRange]] = []
+        """What is changed, into what (None: it is dropped), and where it stands."""
         self._functions = 0
 
     def on_visit(self, node: cst.CSTNode) -> bool:
@@ -127,6 +127,9 @@ class _Finder(cst.CSTVisitor):
                 self._add(node, operator)
         if isinstance(node, cst.If | cst.While | cst.CompIf):
             self._add(node.test, _negation)
+        if isinstance(node, cst.Match):
+            for case in _may_be_dropped(node):
+                self._add(case, lambda _: (None,))
 
     def _add(self, node: cst.CSTNode, operator: _Operator) -> None:
         place = self.get_metadata(PositionProvider, node, None)
@@ -154,9 +157,6 @@ def _is_declaration(node: cst.CSTNode) -> bool:
 
 
 def _replaced(module: cst.Module, source: str, old: cst.CSTNode, new: cst.CSTNode, place: CodeRange) -> str:
-    if isinstance(old, cst.Match):  # its lines are indented as its place wants
-        changed = module.deep_replace(old, new)
-        return changed.code if isinstance(changed, cst.Module) else source
     lines = source.splitlines(keepends=True)
     first, last = place.start.line - 1, place.end.line - 1
     head, tail = lines[first][: place.start.column], lines[last][place.end.column :]
@@ -166,6 +166,14 @@ def _replaced(module: cst.Module, source: str, old: cst.CSTNode, new: cst.CSTNod
     if isinstance(old, cst.BaseCompOp):
         words = words.strip()
     return "".join((*lines[:first], head, words, tail, *lines[last + 1 :]))
+
+
+def _without(source: str, old: cst.CSTNode, place: CodeRange) -> str:
+    """The lines of a case gone, with the comments above it and at its end."""
+    assert isinstance(old, cst.MatchCase)
+    footer = old.body.footer if isinstance(old.body, cst.IndentedBlock) else ()
+    lines = source.splitlines(keepends=True)
+    return "".join((*lines[: place.start.line - 1 - len(old.leading_lines)], *lines[place.end.line + len(footer) :]))
 
 
 def _difference(old: str, new: str) -> tuple[int, str, str]:

@@ -22,6 +22,8 @@ Outcome = Literal["killed", "hung", "survived", "unreached", "unimportable"]
 `unimportable`: the module can't be imported any more, which is not counted."""
 _TRIALS = "weft_devtools.mutation.trials"
 FIRST_RUN_S = 900.0
+LEAST_CPU_S = 5.0
+"""What a mutant has of the processor for its tests, besides three times what they took unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class Runner:
             "files": self._files,
             "shared": list(self._package.may_be_shared),
             "first_run_s": self._first_run_s,
+            "least_cpu_s": LEAST_CPU_S,
         }
         env = {name: value for name, value in os.environ.items() if not name.startswith("WEFT_")}
         env["PYTHONPATH"] = os.pathsep.join(str(each) for each in tree.source_paths(self._copy))

@@ -5,7 +5,8 @@ Two kinds of child: the first runs the package's tests unchanged, and tells whic
 then one for each mutant, forked from a process that has imported all but the package.
 
     python -P -m weft_devtools.mutation.trials SETTINGS
-        JSON: tests, files, first_run_s, shared (first names of modules to import before)
+        JSON: tests, files, first_run_s, shared (first names of modules to import before),
+        least_cpu_s (what a mutant has for its tests besides three times what they took)
 
 Answers on stdout, one JSON line each: what the first run found, then how each mutant that stdin names has ended.
 """
@@ -63,13 +64,13 @@ def _first_run(settings: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _try(order: dict[str, Any], reach: Reach) -> dict[str, Any]:
+def _try(order: dict[str, Any], reach: Reach, least_cpu_s: float) -> dict[str, Any]:
     path = Path(order["file"])
     tests = reach.tests(order["file"], order["line"])
     if not tests:
         return {"outcome": "unreached"}
     original, before = path.read_bytes(), path.stat()
-    cpu_s = 5 + 3 * reach.seconds(tests)
+    cpu_s = least_cpu_s + 3 * reach.seconds(tests)
 
     def task(out: Any) -> int:
         sys.dont_write_bytecode = True  # what is compiled of a mutant is for this child alone
@@ -112,7 +113,7 @@ def main() -> None:
     _import_what_is_shared(found["modules"], set(settings["shared"]))
     reach = Reach(found)
     for line in sys.stdin:
-        answer(_try(json.loads(line), reach))
+        answer(_try(json.loads(line), reach, settings["least_cpu_s"]))
 
 
 if __name__ == "__main__":
