@@ -67,7 +67,8 @@ def test_ports_are_chosen_once(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a bound socket keeps servers off")
 def test_two_meshes_that_start_at_once_share_no_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # given a mesh that has chosen its ports, among few, and listens on none yet
-    [gateway, other] = choose(2)
+    people_chose = port.take(2)
+    [gateway, other] = [each.number for each in people_chose]
     monkeypatch.setattr(port, "_FIRST", first := gateway // 100 * 100)
     monkeypatch.setattr(port, "_LAST", first + 99)
     names = tuple(f"service-{number}" for number in range(30))

@@ -10,7 +10,6 @@ from weft_contracts.commit import Cause, Commit, Guard
 from weft_contracts.facts import node
 from weft_contracts.ids import CorrelationId, EventId, NodeId
 from weft_eventlog import Conflict, EventLog, ForeignDuplicate, new_event_id
-from weft_eventlog import log as event_log
 from weft_testing.mesh_server import MeshServer
 
 A, B = subjects.node(NodeId("n-a")), subjects.node(NodeId("n-b"))
@@ -20,12 +19,6 @@ CAUSE = Cause(CorrelationId("c"))
 def commit(aggregate: subjects.Aggregate, expected: int | None, id: EventId | None = None) -> Commit:
     guard = None if expected is None else Guard(aggregate, expected)
     return Commit(aggregate, (node.Healthy(),), guard, CAUSE, id)
-
-
-@pytest.fixture
-def short_tries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is asked of a server that goes away just then is soon asked again."""
-    monkeypatch.setattr(event_log, "_ONE_TRY", 1.0)
 
 
 @pytest.fixture

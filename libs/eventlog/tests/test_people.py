@@ -48,7 +48,7 @@ async def test_many_names_are_read_at_once(mesh_server: MeshServer) -> None:
 
 async def test_no_other_stream_is_the_gateways_to_delete_from(mesh_server: MeshServer) -> None:
     client = await mesh_server.service("gateway")
-    asking = asyncio.create_task(client.jsm().delete_msg("KV_credentials", 1))
+    asking = asyncio.create_task(client.jsm(timeout=60).delete_msg("KV_credentials", 1))
 
     async def denied() -> bool:
         return any("msg.delete.kv_credentials" in error.lower() for error in mesh_server.errors)

@@ -10,7 +10,6 @@ from weft_contracts.facts import node
 from weft_contracts.facts.fact import Voided
 from weft_contracts.ids import CorrelationId, EventId, NodeId
 from weft_eventlog import EventLog, Projection
-from weft_eventlog import log as event_log
 from weft_eventlog.projection import RUNS_SUSPECT
 from weft_testing.mesh_server import MeshServer
 from weft_testing.waiting import until
@@ -41,12 +40,6 @@ class Watched:
 
     async def caught_up(self) -> None:
         await asyncio.wait_for(self.projection.caught_up.wait(), 30)
-
-
-@pytest.fixture
-def short_tries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is asked of a server that goes away just then is soon asked again."""
-    monkeypatch.setattr(event_log, "_ONE_TRY", 1.0)
 
 
 @pytest.fixture

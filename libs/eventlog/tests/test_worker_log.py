@@ -10,7 +10,6 @@ from weft_contracts.facts import node, run
 from weft_contracts.ids import CorrelationId, Incarnation, NodeId, ReplicaId
 from weft_contracts.topology import worker_durable
 from weft_eventlog import Conflict, EventLog, WorkerLog, apply_durable
-from weft_eventlog import log as event_log
 from weft_testing.mesh_server import MeshServer
 
 ONE, TWO = NodeId("n-one"), NodeId("n-two")
@@ -29,12 +28,6 @@ class Worker:
             while len(self.folded) < count:
                 await asyncio.sleep(0.05)
         return [recorded.sequence for recorded in self.folded]
-
-
-@pytest.fixture
-def short_tries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is asked of a server that goes away just then is soon asked again."""
-    monkeypatch.setattr(event_log, "_ONE_TRY", 1.0)
 
 
 @pytest.fixture
