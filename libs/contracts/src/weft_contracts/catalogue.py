@@ -67,6 +67,8 @@ class Entry:
 
 
 UNWRITTEN: Mapping[type[Fact], str] = {
+    request.BackendRequested: "the gateway, when it has the route",
+    request.BackendWithdrawalRequested: "the gateway, when it has the route",
     mesh.FormatRaised: "the registry, when every reader of a fact knows its next version: no fact has one yet",
     run.Installing: "a worker that installs an engine before a run starts",
     run.Fetching: "a worker that fetches a model's files before a run starts",
@@ -82,6 +84,9 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(mesh.FormatRaised, ("registry",), 0),
     Entry(mesh.EngineProfileSet, ("registry",), 1),
     Entry(mesh.EngineProfileWithdrawn, ("registry",), 1),
+    # Who doesn't know them installs nothing, and places where an engine lies already.
+    Entry(mesh.BackendSet, ("registry",), 1, ignorable=True),
+    Entry(mesh.BackendWithdrawn, ("registry",), 1, ignorable=True),
     Entry(token.Created, ("registry",), 10),
     Entry(token.Revoked, ("registry",), 10),
     Entry(token.Bound, ("registry",), 1, ignorable=True),
@@ -143,6 +148,8 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(request.TokenRevocationRequested, ("gateway",), 10),
     Entry(request.EngineProfileRequested, ("gateway",), 1),
     Entry(request.EngineProfileWithdrawalRequested, ("gateway",), 1),
+    Entry(request.BackendRequested, ("gateway",), 1, ignorable=True),
+    Entry(request.BackendWithdrawalRequested, ("gateway",), 1, ignorable=True),
     Entry(request.DeployRequested, ("gateway",), 500),
     Entry(request.TrialRequested, ("gateway",), 100, ignorable=True),
     Entry(request.DeleteRequested, ("gateway",), 200),
