@@ -54,7 +54,7 @@ def to_install(
     """What the node must install before the engine runs on these devices of it; None: nothing."""
     if node.hardware is None:
         return None
-    vendors = {device.vendor for device in node.hardware.devices if device.index in devices}
+    vendors: set[Vendor] = {device.vendor for device in node.hardware.devices if device.index in devices}
     could = installable(node, engine, recipe)
     missing = vendors - installed_for(node, engine)
     if isinstance(could, str):

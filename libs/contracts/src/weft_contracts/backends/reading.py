@@ -21,7 +21,8 @@ def document(text: str) -> object:
     if len(text) > MOST_TEXT:
         raise BadRecipe(f"it has {len(text)} characters, {MOST_TEXT} are allowed")
     try:
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
+        tokens = cast("Iterator[object]", yaml.scan(text))
+        if any(isinstance(token, yaml.AliasToken) for token in tokens):
             raise BadRecipe("it uses an alias (*name), which may stand for any number of copies: write it out")
         return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
