@@ -334,3 +334,71 @@ def test_a_stall_needs_running_requests_and_a_counter_that_stands_still() -> Non
     after_idle = felt(felt(None, running=0, steps=5, now=0), running=1, steps=5, now=STALL_S)
 
     assert [False, False, True, False] == [stalled(p, STALL_S) for p in (idle, busy, still, after_idle)]
+
+
+INSTALLING = run.Installing(epoch=1, engine="simulated")
+BEING_INSTALLED = replace(LIVING, installing=True)
+NOT_INSTALLED = replace(LIVING, end=End(None, "the index is away", permanent=False, uninstalled=True))
+
+
+def test_an_install_is_reported_once_and_then_the_load(part: Callable[..., OwnPart]) -> None:
+    (report,) = missing_reports(part(), [BEING_INSTALLED], {})
+    assert INSTALLING.model_copy(update={"engine": part().assignments[REPLICA].fact.spec.engine}) == report.fact
+    assert [] == missing_reports(part(INSTALLING), [BEING_INSTALLED], {})
+    (report,) = missing_reports(part(INSTALLING), [LIVING], {})
+    assert LOADING == report.fact
+
+
+def test_no_deadline_of_loading_runs_while_the_engine_is_installed(part: Callable[..., OwnPart]) -> None:
+    assert () == steer(part(INSTALLING), [BEING_INSTALLED], {}, 1e6).actions
+
+
+def test_an_install_that_failed_is_said_and_tried_again_ever_slower_until_it_is_given_up(
+    part: Callable[..., OwnPart],
+) -> None:
+    tries: dict[ReplicaId, Tries] = {}
+    now, waits = 0.0, list[float]()
+    while True:
+        host = replace(NOT_INSTALLED, incarnation=Incarnation(f"i-{len(waits)}"))
+        before = steer(part(), [], tries, now)
+        assert any(isinstance(action, Start) for action in before.actions)
+        after = steer(part(INSTALLING), [host], before.tries, now)
+        assert () == after.actions, "not forgotten before it is said, and not started at once"
+        tries = dict(after.tries)
+        if tries[REPLICA].given_up is not None:
+            break
+        (report,) = missing_reports(part(INSTALLING), [host], tries)
+        assert run.Stopped(epoch=1, why="exited", detail="the index is away") == report.fact
+        waits.append(tries[REPLICA].next_at - now)
+        now = tries[REPLICA].next_at
+    assert [1.0, 4.0, 16.0, 64.0, 256.0, 300.0] == waits[:6]
+    assert len(waits) == 13
+    (report,) = missing_reports(part(INSTALLING), [host], tries)
+    assert run.Failed(epoch=1, reason="the index is away", permanent=False, starts=len(waits) + 1) == report.fact
+
+
+def test_an_install_that_its_worker_did_not_live_to_see_the_end_of_is_begun_again_without_a_word(
+    part: Callable[..., OwnPart],
+) -> None:
+    own = part(INSTALLING)
+    assert (Start(own.assignments[REPLICA], None),) == steer(own, [], {}, 0.0).actions
+    assert [] == missing_reports(own, [], {})
+    (report,) = missing_reports(own, [], {}, shutdown=True)
+    assert isinstance(report.fact, run.Stopped)
+
+
+def test_what_can_never_be_installed_is_the_runs_failure(part: Callable[..., OwnPart]) -> None:
+    never = replace(NOT_INSTALLED, end=End(None, "no such recipe", permanent=True))
+    tries = steer(part(INSTALLING), [never], {REPLICA: Tries(1)}, 0.0).tries
+    (report,) = missing_reports(part(INSTALLING), [never], tries)
+    assert run.Failed(epoch=1, reason="no such recipe", permanent=True, starts=0) == report.fact
+
+
+def test_a_replica_that_is_retired_while_its_engine_is_installed_is_reported_as_stopped(
+    part: Callable[..., OwnPart],
+) -> None:
+    own = part(INSTALLING, retired=30)
+    assert (Retire(ONE, 30),) == steer(own, [BEING_INSTALLED], {}, 0.0).actions
+    ended = replace(LIVING, end=End(None, "retired", permanent=False), retire_at=0.0)
+    (report,) = missing_reports(own, [ended], {})
+    assert run.Stopped(epoch=1, why="retired") == report.fact

@@ -34,6 +34,8 @@ class End:
     """Another start would fail the same way here: what is wrong is a matter of this node."""
     unfinished: int = 0
     """Requests that still ran when its time to finish was up."""
+    uninstalled: bool = False
+    """Its engine could not be installed, and another try may find a better day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,8 @@ class Host:
     started_at: float
     answering: Answering | None = None
     """None until it is ready."""
+    installing: bool = False
+    """Its engine is being installed: there is no process yet."""
     stalled: bool = False
     """Requests run and its step counter stands still."""
     end: End | None = None

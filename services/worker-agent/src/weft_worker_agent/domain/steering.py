@@ -129,7 +129,13 @@ def _of_living(
             return [Retire(host.incarnation, SUPERSEDED_S)]
         if assignment.retirement is not None:
             return [Retire(host.incarnation, assignment.retirement.deadline_s)]
-    if host.answering is None and host.retire_at is None and host.term_at is None and assignment is not None:
+    if (
+        not host.installing
+        and host.answering is None
+        and host.retire_at is None
+        and host.term_at is None
+        and assignment is not None
+    ):
         late = overdue(host, assignment.fact.spec.weights.weight_bytes, bounds, now)
         if late is not None:
             return [Signal(host.incarnation, "TERM", late, for_good=True)]
@@ -168,4 +174,6 @@ def _all_said(part: OwnPart, host: Host, tries: Tries | None) -> bool:
         return True
     if tries is not None and tries.epoch == host.epoch and tries.given_up is not None:
         return record is not None and record.phase == "failed"
+    if host.end is not None and host.end.uninstalled:  # why is to be said, where the log knows that it was tried
+        return record is None or record.epoch != host.epoch or record.phase != "installing"
     return record is not None and (record.incarnation != host.incarnation or not record.open)

@@ -113,7 +113,7 @@ class HostEntry:
 
     def set_end(self, end: End) -> None:
         """It is over, or was never started."""
-        self.host = replace(self.host, end=end)
+        self.host = replace(self.host, end=end, installing=False)
         self.load = None
         if self.watch is not None:
             self.watch.close()
@@ -124,6 +124,9 @@ class HostEntry:
         """Have it end what it answers, within so many seconds."""
         now = self.context.clock()
         self.host = replace(self.host, retire_at=now, retire_within=within)
+        if self.host.installing:
+            self.set_end(End(None, "retired before its engine was installed", permanent=False))
+            return
         if self.watch is not None:
             self.watch.retire()
         _log.info("host retires", replica=self.host.replica, incarnation=self.host.incarnation, within=within)

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -11,15 +11,18 @@ from typing import Any
 
 from weft_contracts.digest import source_key
 from weft_contracts.engines import BUILTIN, Profiles
+from weft_contracts.facts.values import Vendor
 from weft_contracts.ids import Incarnation, NodeId
 from weft_contracts.signals import ReplicaLoad
 from weft_runtime.logs import get_logger
 
-from weft_worker_agent.domain.claimed_devices import DeviceGone, claimed_devices
+from weft_worker_agent.domain.claimed_devices import ClaimedDevice, DeviceGone, claimed_devices
 from weft_worker_agent.domain.hosts import End, Host
 from weft_worker_agent.domain.loading import seen
+from weft_worker_agent.domain.own_part import Assignment
 from weft_worker_agent.domain.stall import stalled
 from weft_worker_agent.domain.steering import Action, Forget, Retire, Signal, Start
+from weft_worker_agent.outbound.backends.installer import Installer, InstallFailed, Interpreter
 from weft_worker_agent.outbound.files.metadata import Offer
 from weft_worker_agent.outbound.files.model_files import Found, NotFound, look
 from weft_worker_agent.outbound.processes import launch
@@ -46,14 +49,15 @@ class Hosts:
         first_port: int = 0,
         pythons: Mapping[str, str] = MappingProxyType({}),
         engines: Profiles = BUILTIN,
+        installer: Installer | None = None,
         wake: Callable[[], None],
         tls_folder: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`address` is where engines listen, `first_port` the lowest of their ports (0: any); `pythons` are the
-        interpreters of engines with an environment of their own, `engines` those that this node knows; `wake` is
-        called when rules have something to look at. `tls_folder`: the node's certificate, which hosts show; None: they
-        speak plainly.
+        interpreters of engines with an environment of their own, `engines` those that this node knows; `installer`
+        makes the environments of others (None: nothing is installed); `wake` is called when rules have something to
+        look at. `tls_folder`: the node's certificate, which hosts show; None: they speak plainly.
         """
         self._context = HostContext(node, address, tls_folder, clock, wake)
         self._supervisor = supervisor
@@ -61,6 +65,7 @@ class Hosts:
         self._launches = launches
         self._python = python
         self._pythons = pythons
+        self._installer = installer
         self._first_port = first_port
         self._entries: dict[Incarnation, HostEntry] = {}
         self._work: set[asyncio.Task[None]] = set()
@@ -115,7 +120,8 @@ class Hosts:
         """Look every so often whether those that load get on, for ever."""
         while True:
             await asyncio.sleep(every_s)
-            loading = [e for e in self._entries.values() if e.host.lives and e.host.answering is None]
+            living = [e for e in self._entries.values() if e.host.lives and e.host.answering is None]
+            loading = [e for e in living if not e.host.installing]
             for entry in loading:
                 taken = await asyncio.to_thread(taken_in, entry.pid) if entry.pid is not None else None
                 if taken is not None:
@@ -145,6 +151,9 @@ class Hosts:
         identity, assignment = entry.identity, start.assignment
         try:
             devices = claimed_devices(assignment, self._context.node, start.reported)
+            interpreter = await self._interpreter(entry, assignment, devices)
+            if not entry.host.lives:
+                return
             found = await asyncio.to_thread(look, identity.source, identity.engine, self.engines)
             if (changed := found.another_than(assignment.fact.spec.weights)) is not None:
                 raise NotFound(changed)
@@ -161,13 +170,20 @@ class Hosts:
                 entry.port,
                 self._context.tls_folder,
             )
-            argv = launch.command(self._pythons.get(identity.engine, self._python), file)
+            argv = launch.command(interpreter.python, file)
             if entry.host.retire_at is not None:
                 entry.set_end(End(None, "retired before its start", permanent=False))
                 return
-            entry.pid = await self._supervisor.spawn(identity.incarnation, argv, launch.environment(), identity.body())
+            environment = {**launch.environment(), **interpreter.environment}
+            entry.pid = await self._supervisor.spawn(identity.incarnation, argv, environment, identity.body())
             entry.supervised = True
             _log.info("host started", replica=identity.replica, incarnation=identity.incarnation)
+        except InstallFailed as failed:
+            if not entry.host.lives:
+                return
+            fault = failed.fault
+            again = not (fault.permanent or fault.local)
+            entry.set_end(End(None, fault.reason, fault.permanent, local=fault.local, uninstalled=again))
         except NoPort as error:
             entry.set_end(End(None, f"the engine could not be started: {error}", permanent=False))
         except (NotFound, DeviceGone) as missing:
@@ -178,6 +194,27 @@ class Hosts:
         except (SupervisorRefused, KeyError) as error:
             entry.set_end(End(None, f"the engine could not be started: {error}", permanent=False))
         self._context.wake()
+
+    async def _interpreter(
+        self, entry: HostEntry, assignment: Assignment, devices: Sequence[ClaimedDevice]
+    ) -> Interpreter:
+        """What runs the engine on these devices; it is installed before where the assignment says so.
+
+        Raises InstallFailed.
+        """
+        engine, variant, installer = entry.identity.engine, assignment.fact.backend, self._installer
+        vendors: list[Vendor] = [device.vendor for device in devices if device.vendor != "cpu"]
+        vendor: Vendor = vendors[0] if vendors else "cpu"
+        own = Interpreter(self._pythons.get(engine, self._python), {})
+        if installer is None or (variant is None and engine in self._pythons):
+            return own
+        backend = installer.find(engine, vendor)
+        if backend is None and variant is not None:
+            entry.host = replace(entry.host, installing=True)
+            self._context.wake()
+            backend = await installer.want(engine, variant)
+            entry.host = replace(entry.host, installing=False, started_at=self._context.clock())
+        return await installer.interpreter(backend) if backend is not None else own
 
     def _ports(self) -> set[int]:
         """Those of the living hosts."""
