@@ -1,36 +1,11 @@
 """Engines of one's own: the example is installed as its page says, told to a mesh, deployed, and answers."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
-import uv
-from weft_testing.engine_environment import interpreter
 from weft_testing.story import MeshUnderTest, until
 
-EXAMPLE = Path(__file__).parents[2] / "libs" / "engine" / "examples" / "own_engines"
-ENGINES = ("printer", "letters", "overlap")
-
-
-def installed(folder: Path) -> Path:
-    """An environment for each engine of the example, as a worker takes them."""
-    site = folder / "site"
-    install = [uv.find_uv_bin(), "pip", "install", "--offline", "--no-deps", "--target", str(site), str(EXAMPLE)]
-    done = subprocess.run(install, capture_output=True, text=True, timeout=120, check=False)
-    assert 0 == done.returncode, done.stderr
-    for engine in ENGINES:
-        interpreter(folder, site, engine)
-    return folder / "backends"
-
-
-def tell(mesh: MeshUnderTest, folder: Path, engine: str) -> None:
-    """As the example's page says."""
-    file = folder / f"{engine}.json"
-    python = folder / "backends" / engine / "bin" / "python"
-    asked = subprocess.run([python, "-m", "weft_engine.installed", engine], capture_output=True, check=True, timeout=60)
-    file.write_bytes(asked.stdout)
-    told = mesh.weft("engines", "add", str(file))
-    assert 0 == told.returncode, told.stderr
+from .own_engines import ENGINES, installed, tell
 
 
 @pytest.mark.sabotage("deaf-functions")
@@ -70,6 +45,13 @@ def test_a_program_that_prints_an_embedder_and_a_reranker_serve_after_a_page_of_
         assert 200 == vectors.status_code, vectors.text
         (first, second) = (each["embedding"] for each in vectors.json()["data"])
         assert ([3.0, 3.0, 1.0], 26) == (first[:3], len(second))
+        # and the reranker says which text shares most with the query
+        asked = {"model": "overlap", "query": "warp and weft", "documents": ["nothing", "the weft and the warp", "and"]}
+        ranked = mesh.http.post(f"{mesh.url}/v1/rerank", json={**asked, "top_n": 2})
+        assert 200 == ranked.status_code, ranked.text
+        assert [(1, 3.0), (2, 1.0)] == [(each["index"], each["relevance_score"]) for each in ranked.json()["results"]]
+        refused = mesh.http.post(f"{mesh.url}/v1/rerank", json={**asked, "model": "sorter"})
+        assert (400, "model_does_not_rerank") == (refused.status_code, refused.json()["error"]["code"])
         # and each is ready by its profile's claim
         for name in ("sorter", "letters", "overlap"):
             (replica,) = until(f"{name} is ready", lambda name=name: mesh.ready_replicas(name))
