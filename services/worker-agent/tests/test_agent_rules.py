@@ -15,7 +15,7 @@ from weft_worker_agent.domain.loading import STEP_BYTES, LoadBounds, seen
 from weft_worker_agent.domain.own_part import OwnPart, evolve
 from weft_worker_agent.domain.reports import VANISHED, missing_reports
 from weft_worker_agent.domain.restarts import GivenUp, Tries
-from weft_worker_agent.domain.stall import STALL_S, felt, stalled
+from weft_worker_agent.domain.stall import MOVE_S, SILENT_FROM_S, Pulse, StallBounds, heard, passed, stall_of
 from weft_worker_agent.domain.steering import Forget, Retire, Signal, Start, steer
 
 REPLICA = ReplicaId("m-x-1")
@@ -243,7 +243,7 @@ def test_requests_that_a_stopped_run_could_not_finish_are_counted(
 
 
 def test_a_stall_is_reported_once_and_so_is_its_end(part: Callable[..., OwnPart]) -> None:
-    stalls = replace(READY, stalled=True)
+    stalls = replace(READY, stalled="it stands", stalled_at=0.0)
     own = part(LOADING, IS_READY)
     degraded = missing_reports(own, [stalls], {})[0].fact
     assert isinstance(degraded, run.Degraded)
@@ -327,10 +327,67 @@ def test_an_end_is_told_in_a_sentence(expected: str, code: int, said: str, last:
     assert expected == sentence_of(code, said, last)
 
 
-def test_a_stall_needs_running_requests_and_a_counter_that_stands_still() -> None:
-    idle = felt(felt(None, running=0, steps=5, now=0), running=0, steps=5, now=STALL_S * 2)
-    busy = felt(felt(None, running=2, steps=5, now=0), running=2, steps=6, now=STALL_S)
-    still = felt(felt(None, running=2, steps=5, now=0), running=2, steps=5, now=STALL_S)
-    after_idle = felt(felt(None, running=0, steps=5, now=0), running=1, steps=5, now=STALL_S)
+def lived(*seconds: tuple[int, bool, int, bool], bounds: StallBounds) -> list[str]:
+    """What is said after each second of (steps, busy, words heard, computes)."""
+    pulse, said = Pulse(), list[str]()
+    for steps, busy, words, computes in seconds:
+        for _ in range(words):
+            pulse = heard(pulse, busy=busy, steps=steps)
+        pulse = passed(pulse, 1.0, computes=computes)
+        said.append(stall_of(pulse, bounds))
+    return said
 
-    assert [False, False, True, False] == [stalled(p, STALL_S) for p in (idle, busy, still, after_idle)]
+
+BOUNDS = StallBounds(still_s=5, longest_s=20)
+STANDS, MOVES, IDLE, MUTE = (7, True, 1, False), (8, True, 1, False), (7, False, 1, False), (7, False, 0, False)
+
+
+def test_a_stall_needs_requests_and_a_counter_that_stands_still() -> None:
+    assert [""] * 30 == lived(*[IDLE] * 30, bounds=BOUNDS)
+    assert [""] * 30 == lived(*[STANDS, STANDS, STANDS, MOVES, MOVES, MOVES] * 5, bounds=BOUNDS)
+    assert [""] * 4 == lived(*[STANDS] * 4, bounds=BOUNDS)
+    assert "requests ran for 5 s without a step of the engine" == lived(*[STANDS] * 5, bounds=BOUNDS)[-1]
+    # and time without requests is no stall of those that come after it
+    assert "" == lived(*[IDLE] * 30, *[STANDS] * 4, bounds=BOUNDS)[-1]
+
+
+def test_a_host_that_says_nothing_stalls_whether_requests_run_or_not() -> None:
+    said = lived(IDLE, *[MUTE] * 12, bounds=BOUNDS)
+    assert ("", f"its host said nothing for {5 + SILENT_FROM_S - 1:.0f} s") == (said[5], said[6])
+    # and one word of it ends that
+    assert "" == lived(IDLE, *[MUTE] * 12, IDLE, bounds=BOUNDS)[-1]
+
+
+def test_an_engine_that_computes_has_longer_for_one_step_but_not_for_ever() -> None:
+    computes = (7, True, 1, True)
+    assert [""] * 19 == lived(*[computes] * 19, bounds=BOUNDS)
+    assert "requests ran for 20 s without a step of the engine" == lived(*[computes] * 20, bounds=BOUNDS)[-1]
+    # and what stands still in between counts
+    assert "requests ran for 10 s without a step of the engine" == lived(*[computes, STANDS] * 5, bounds=BOUNDS)[-1]
+
+
+def test_a_stall_is_told_before_it_ends_the_host_and_counts_as_a_crash(part: Callable[..., OwnPart]) -> None:
+    own = part(LOADING, IS_READY)
+    stalls = replace(READY, stalled="it stands", stalled_at=100.0)
+
+    # when it is said first
+    assert () == steer(own, [stalls], {}, 100.0).actions
+    assert [run.Degraded(epoch=1, incarnation=ONE, why="it stands")] == [
+        report.fact for report in missing_reports(own, [stalls], {})
+    ]
+    # then ended, hard where it doesn't obey
+    assert (Signal(ONE, "TERM", "it stands", at_once=True),) == steer(own, [stalls], {}, 100.0 + MOVE_S).actions
+    termed = replace(stalls, term_at=102.0, ended_for="it stands")
+    assert [("KILL",)] == [(s.signal,) for s in steer(own, [termed], {}, 107.0).actions if isinstance(s, Signal)]
+    # and started again after a while, as after a crash
+    gone = replace(termed, end=End(-9, "its worker ended it: it stands", permanent=False))
+    steering = steer(own, [gone], {REPLICA: Tries(1, (0.0,), 1)}, 107.0)
+    assert () == steering.actions
+    assert (ONE, 107.5) == (steering.tries[REPLICA].counted, steering.tries[REPLICA].next_at)
+
+
+def test_a_stalled_host_that_retires_has_no_more_time(part: Callable[..., OwnPart]) -> None:
+    own = part(LOADING, IS_READY, retired=3600)
+    stalls = replace(READY, retire_at=0.0, retire_within=3600.0, stalled="it stands", stalled_at=100.0)
+
+    assert (Signal(ONE, "TERM", "it stands", at_once=True),) == steer(own, [stalls], {}, 102.0).actions

@@ -48,10 +48,10 @@ class EngineServicer(pb_grpc.EngineServicer):
         """Requests that have not had their last output written, in all sessions."""
         return sum(session.running for session in self._sessions)
 
-    def give_up(self, sentence: str) -> None:
-        """End all that runs with a word; `running` falls as it is written."""
+    def give_up(self, sentence: str, fault: pb.Fault.ValueType = pb.FAULT_RETIRING) -> None:
+        """End all that runs with a word; `running` falls as it is written. See EngineSession."""
         for session in list(self._sessions):
-            session.give_up(sentence)
+            session.give_up(sentence, fault)
 
     async def beat(self) -> None:
         """Send heartbeats on idle sessions, and give up sessions whose gateway doesn't read. Runs until cancelled."""
@@ -172,11 +172,14 @@ class EngineServicer(pb_grpc.EngineServicer):
     def status(self) -> pb.HostStatus:
         """Where this host stands."""
         life = self.life
+        load = None if self._engine is None else load_frame(self._engine)
+        if load is not None and life.asks:
+            load.running = max(load.running, 1)
         return pb.HostStatus(
             replica=life.identity.replica,
             incarnation=life.identity.incarnation,
             phase=life.phase,
-            load=None if self._engine is None else load_frame(self._engine),
+            load=load,
             reason=life.reason,
             permanent=life.permanent,
         )

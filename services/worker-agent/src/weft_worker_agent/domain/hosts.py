@@ -46,8 +46,10 @@ class Host:
     started_at: float
     answering: Answering | None = None
     """None until it is ready."""
-    stalled: bool = False
-    """Requests run and its step counter stands still."""
+    stalled: str = ""
+    """Why it counts as stalled; empty: it doesn't."""
+    stalled_at: float = float("inf")
+    """Since when."""
     end: End | None = None
     retire_at: float | None = None
     """When it was asked to finish what runs and end."""
@@ -59,6 +61,8 @@ class Host:
     """It said that it failed, and is still there."""
     grew_at: float = float("-inf")
     """When it was last seen to get on with loading."""
+    ended_for: str = ""
+    """Why it was ended by a signal; empty: it wasn't."""
     given_up_for: str = ""
     """Why it was ended by a signal for good: another start here would take as long."""
 

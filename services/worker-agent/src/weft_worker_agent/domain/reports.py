@@ -71,8 +71,8 @@ def _of_living(assignment: Assignment, record: RunRecord | None, host: Host) -> 
     if host.stalled:
         if record.phase != "ready":
             return None
-        why = "requests run and the engine's step counter stands still"
-        return Report(replica, run.Degraded(epoch=epoch, incarnation=incarnation, why=why), record.cause)
+        degraded = run.Degraded(epoch=epoch, incarnation=incarnation, why=host.stalled)
+        return Report(replica, degraded, record.cause)
     if record.phase == "ready":
         return None
     ready = run.Ready(
