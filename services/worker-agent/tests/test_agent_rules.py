@@ -10,9 +10,10 @@ from weft_contracts.facts import run
 from weft_contracts.facts.node import Assigned, Unassigned
 from weft_contracts.ids import Incarnation, NodeId, ReplicaId
 from weft_testing import HandLog
-from weft_worker_agent.domain.hosts import Answering, End, Host, sentence_of
+from weft_worker_agent.domain.hosts import Answering, End, Host
 from weft_worker_agent.domain.loading import STEP_BYTES, LoadBounds, seen
 from weft_worker_agent.domain.own_part import OwnPart, evolve
+from weft_worker_agent.domain.process_ends import MemoryKills, sentence_of
 from weft_worker_agent.domain.reports import VANISHED, missing_reports
 from weft_worker_agent.domain.restarts import GivenUp, Tries
 from weft_worker_agent.domain.stall import MOVE_S, SILENT_FROM_S, Pulse, StallBounds, heard, passed, stall_of
@@ -22,7 +23,8 @@ REPLICA = ReplicaId("m-x-1")
 ONE = Incarnation("i-1")
 LIVING = Host(REPLICA, 1, ONE, started_at=0.0)
 READY = replace(LIVING, answering=Answering(4242, "simulated", "1", ()))
-CRASHED = replace(LIVING, end=End(-9, "the engine's process ended by signal 9", permanent=False))
+KILLED = "the engine's process was killed by SIGKILL, not by its worker"
+CRASHED = replace(LIVING, end=End(-9, KILLED, permanent=False))
 
 
 @pytest.fixture
@@ -171,8 +173,8 @@ def test_a_crashed_run_starts_again_at_most_three_times_in_ten_minutes(part: Cal
                 hosts = [replace(CRASHED, incarnation=Incarnation(f"i-{starts}"), started_at=float(second))]
 
     assert 4 == starts
-    assert GivenUp("the engine's process ended by signal 9", permanent=False) == tries[REPLICA].given_up
-    failed = run.Failed(epoch=1, reason="the engine's process ended by signal 9", permanent=False, starts=4)
+    assert GivenUp(KILLED, permanent=False) == tries[REPLICA].given_up
+    failed = run.Failed(epoch=1, reason=KILLED, permanent=False, starts=4)
     assert [failed] == [report.fact for report in missing_reports(own, hosts, tries)]
 
 
@@ -264,7 +266,7 @@ def test_a_run_whose_worker_vanished_is_reported_when_it_returns(part: Callable[
 def test_a_run_counts_as_shut_down_only_where_its_worker_says_that_it_shuts_down(part: Callable[..., OwnPart]) -> None:
     own = part(LOADING, IS_READY)
 
-    assert [run.Stopped(epoch=1, why="exited", detail="the engine's process ended by signal 9")] == [
+    assert [run.Stopped(epoch=1, why="exited", detail=KILLED)] == [
         report.fact for report in missing_reports(own, [CRASHED], {})
     ]
     assert [run.Stopped(epoch=1, why="shutdown")] == [
@@ -312,8 +314,13 @@ def test_a_reason_that_fills_pages_is_cut(part: Callable[..., OwnPart], letters:
     [
         ("out of memory", 3, "out of memory", "Traceback"),
         ("the engine's process ended with status 0", 0, "", ""),
-        ("the engine's process ended by signal 9", -9, "", ""),
-        ("the engine's process ended by signal 9", -9, "", '{"level": "info", "event": "ready"}'),
+        (KILLED, -9, "", ""),
+        (
+            KILLED,
+            -9,
+            "",
+            '{"level": "info", "event": "ready"}',
+        ),
         (
             "the engine's process ended with status 1; its last words: no memory",
             1,
@@ -325,6 +332,49 @@ def test_a_reason_that_fills_pages_is_cut(part: Callable[..., OwnPart], letters:
 )
 def test_an_end_is_told_in_a_sentence(expected: str, code: int, said: str, last: str) -> None:
     assert expected == sentence_of(code, said, last)
+
+
+@pytest.mark.parametrize(
+    ("expected", "code", "kills"),
+    [
+        ("was killed by SIGSEGV", -11, MemoryKills()),
+        ("was killed by signal 63", -63, MemoryKills()),
+        (
+            "was killed by the kernel for lack of memory (SIGKILL): its worker's control group is at its limit",
+            -9,
+            MemoryKills(1, 1),
+        ),
+        (
+            "was killed by SIGKILL, not by its worker; "
+            "meanwhile the kernel killed 2 processes on this machine for lack of memory",
+            -9,
+            MemoryKills(0, 2),
+        ),
+        (
+            "ended with status 1; meanwhile the kernel killed 1 process of this worker for lack of memory",
+            1,
+            MemoryKills(1, 1),
+        ),
+    ],
+)
+def test_a_kernels_kill_for_memory_is_named_as_far_as_it_is_known(expected: str, code: int, kills: MemoryKills) -> None:
+    assert f"the engine's process {expected}" == sentence_of(code, "", "", kills)
+
+
+def test_a_signal_of_its_worker_is_no_riddle() -> None:
+    assert "the engine's process was killed by SIGKILL" == sentence_of(-9, "", "", MemoryKills(1, 1), by_us=True)
+
+
+def test_the_last_lines_of_a_run_that_ended_unasked_are_told(part: Callable[..., OwnPart]) -> None:
+    gone = replace(READY, end=End(1, "it fell", permanent=False, last_lines=("one", "two")))
+    stopped = missing_reports(part(LOADING, IS_READY), [gone], {})[0].fact
+    assert isinstance(stopped, run.Stopped)
+    assert ("one", "two") == stopped.last_lines
+
+    tries = steer(part(LOADING), [replace(gone, end=End(3, "-", permanent=True, last_lines=("no",)))], {}, 0.0).tries
+    failed = missing_reports(part(LOADING), [], tries)[0].fact
+    assert isinstance(failed, run.Failed)
+    assert ("no",) == failed.last_lines
 
 
 def lived(*seconds: tuple[int, bool, int, bool], bounds: StallBounds) -> list[str]:

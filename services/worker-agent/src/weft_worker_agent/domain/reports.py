@@ -106,13 +106,20 @@ def _of_none(
         if record is not None and record.phase == "failed":
             return None
         assert tries is not None
-        failed = run.Failed(epoch=epoch, reason=_cut(given_up.reason), permanent=given_up.permanent, starts=tries.total)
+        failed = run.Failed(
+            epoch=epoch,
+            reason=_cut(given_up.reason),
+            permanent=given_up.permanent,
+            starts=tries.total,
+            last_lines=given_up.last_lines,
+        )
         return Report(replica, failed, record.cause if record is not None else assignment.cause)
     if record is None or not record.open:
         return None
     if shutdown:
         return Report(replica, run.Stopped(epoch=epoch, why="shutdown", unfinished=unfinished), record.cause)
-    return Report(replica, run.Stopped(epoch=epoch, why="exited", detail=detail), record.cause)
+    lines = end.last_lines if end is not None else ()
+    return Report(replica, run.Stopped(epoch=epoch, why="exited", detail=detail, last_lines=lines), record.cause)
 
 
 def _cut(sentence: str) -> str:

@@ -10,8 +10,10 @@ from weft_contracts.ids import NodeId
 from weft_contracts.signals import ReplicaLoad
 from weft_runtime.logs import get_logger
 
-from weft_worker_agent.domain.hosts import PERMANENT_EXIT, Answering, End, Host, sentence_of
+from weft_worker_agent.domain.hosts import PERMANENT_EXIT, Answering, End, Host
+from weft_worker_agent.domain.last_lines import last_lines
 from weft_worker_agent.domain.loading import Progress
+from weft_worker_agent.domain.process_ends import MemoryKills, sentence_of
 from weft_worker_agent.domain.stall import Pulse, StallBounds, heard, passed, stall_of
 from weft_worker_agent.outbound.files.metadata import Offer
 from weft_worker_agent.outbound.processes.host_watch import HostWatch, Secured
@@ -106,19 +108,20 @@ class HostEntry:
             _log.warning("host stalls", replica=self.host.replica, incarnation=self.host.incarnation, why=why)
         self.context.wake()
 
-    def ended(self, supervised: SupervisedHost) -> None:
-        """Its process has ended, as the supervisor says."""
+    def ended(self, supervised: SupervisedHost, kills: MemoryKills) -> None:
+        """Its process has ended, as the supervisor says. `kills`: what the kernel killed for memory of late."""
         status = self.status
         last = next((line for line in reversed(supervised.stderr) if line.strip()), "")
         permanent = supervised.exit_code == PERMANENT_EXIT or (status.phase == "failed" and status.permanent)
-        reason = sentence_of(supervised.exit_code, status.reason, last.strip())
+        reason = sentence_of(supervised.exit_code, status.reason, last, kills, by_us=self.host.term_at is not None)
         if self.host.ended_for and not status.reason:
             hard = ", and it did not end when asked to" if self.host.kill_at is not None else ""
             reason = f"its worker ended it: {self.host.ended_for}{hard}"
         unfinished = status.unfinished
         if self.host.kill_at is not None and self.load is not None:  # it could not say so itself
             unfinished = unfinished or self.load.running + self.load.waiting
-        self.set_end(End(supervised.exit_code, reason, permanent, unfinished=unfinished))
+        lines = last_lines(supervised.stderr)
+        self.set_end(End(supervised.exit_code, reason, permanent, unfinished=unfinished, last_lines=lines))
         _log.info(
             "host ended",
             replica=self.host.replica,

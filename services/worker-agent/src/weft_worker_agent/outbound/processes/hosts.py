@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import secrets
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from weft_worker_agent.domain.stall import COMPUTES_FROM, StallBounds
 from weft_worker_agent.domain.steering import Action, Forget, Retire, Signal, Start
 from weft_worker_agent.outbound.files.metadata import Offer
 from weft_worker_agent.outbound.files.model_files import Found, NotFound, look
+from weft_worker_agent.outbound.machine.memory_kills import memory_kills
 from weft_worker_agent.outbound.processes import launch
 from weft_worker_agent.outbound.processes.engine_ports import NoPort, next_port
 from weft_worker_agent.outbound.processes.host_entry import HostContext, HostEntry
@@ -73,6 +75,8 @@ class Hosts:
         self._first_port = first_port
         self._canary_after_s = canary_after_s
         self._entries: dict[Incarnation, HostEntry] = {}
+        self._kills = deque([memory_kills()], maxlen=3)
+        """The last looks, so that the first of them is older than the end that is explained by what came since."""
         self._work: set[asyncio.Task[None]] = set()
 
     def view(self) -> list[Host]:
@@ -106,7 +110,7 @@ class Hosts:
             entry.supervised, entry.pid = True, supervised.pid
             entry.heard_line(launch.status_of(supervised.status))
             if supervised.exit_code is not None and entry.host.lives:
-                entry.ended(supervised)
+                entry.ended(supervised, memory_kills().since(self._kills[0]))
 
     async def do(self, action: Action) -> None:
         """Carry out what the rules decided. Raises SupervisorGone."""
@@ -139,6 +143,7 @@ class Hosts:
             await asyncio.sleep(every_s)
             now = self._context.clock()
             seconds, last = min(now - last, 2 * every_s), now
+            self._kills.append(memory_kills())
             for entry in [e for e in self._entries.values() if e.host.lives]:
                 before, entry.computed_s = entry.computed_s, None
                 if entry.pulse.in_doubt and entry.pid is not None:
