@@ -113,6 +113,7 @@ def test_a_host_that_is_stopped_while_nobody_asks_is_replaced(mesh: MeshUnderTes
     host.suspend()
 
     until("it is told why", lambda: any("its host said nothing for" in why for why in ends_of(mesh, replica)), 60)
+    assert ends_of(mesh, replica)[-1].endswith(", and it did not end when asked to")
     until("it is back", lambda: is_back(mesh, "tiny", replica, host.pid), 60)
     assert "Paris" in mesh.ask()
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -100,6 +101,21 @@ async def test_a_host_ends_with_its_supervisor(start: StartHost, ask: Ask) -> No
         assert 1 == await host.exit_code()
         assert "not done in time" in (await running.end()).error
         await client.close()
+
+
+async def test_a_host_whose_port_another_program_took_says_so_and_may_be_tried_again(start: StartHost) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        async with start(port=port) as host:
+            failed = await host.phase("failed")
+            assert 1 == await host.exit_code()
+    assert not failed["permanent"]
+    assert (
+        f"cannot listen on 127.0.0.1:{port}: Address already in use: another program listens on that port"
+        == failed["reason"]
+    )
 
 
 async def test_a_host_that_nobody_watches_ends_itself(start: StartHost) -> None:

@@ -1,7 +1,9 @@
 """The engine's side of the data plane: sessions for gateways, values beside them, a watch for the agent."""
 
 import asyncio
+import errno
 import logging
+import socket
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
@@ -230,5 +232,16 @@ def make_server(
         else:
             bound = server.add_secure_port(address, credentials)
     except RuntimeError as error:
-        raise OSError(f"cannot listen on {address}: {error}") from None
+        raise OSError(f"cannot listen on {address}: {_why_not(host, port) or error}") from None
     return server, bound
+
+
+def _why_not(host: str, port: int) -> str:
+    """Why an address can't be had, in the system's words: gRPC's own name a variable for debugging."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            taken = ": another program listens on that port" if error.errno == errno.EADDRINUSE else ""
+            return f"{error.strerror or error}{taken}"
+    return ""
