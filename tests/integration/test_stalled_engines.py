@@ -18,8 +18,8 @@ STANDS = {**SIMULATED, "engine_args": {"stall_after_tokens": 1}}
 @pytest.fixture(scope="module")
 def mesh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeshUnderTest]:
     """A mesh whose worker gives up an engine that stands still after some seconds."""
-    bounds = {"WEFT_STALL_TIMEOUT": "4", "WEFT_CANARY_AFTER": "3"}
-    with MeshUnderTest(tmp_path_factory.mktemp("stalled"), **bounds) as mesh:
+    folder = tmp_path_factory.mktemp("stalled")
+    with MeshUnderTest(folder, WEFT_STALL_TIMEOUT="4", WEFT_CANARY_AFTER="3") as mesh:
         yield mesh
 
 

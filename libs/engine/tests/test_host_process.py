@@ -187,16 +187,6 @@ async def test_a_wrong_launch_file_is_a_permanent_failure() -> None:
     assert 3 == process.returncode
 
 
-async def test_a_taken_port_is_a_failure_that_may_pass(start: StartHost) -> None:
-    async with start() as host:
-        ready = await host.phase("ready")
-        async with start(port=ready["port"]) as second:
-            failed = await second.phase("failed")
-            assert not failed["permanent"]
-            assert "cannot listen on" in failed["reason"]
-            assert 1 == await second.exit_code()
-
-
 def log_lines(folder: Path) -> list[dict[str, Any]]:
     """What the hosts wrote to stderr."""
     return [json.loads(line) for file in folder.glob("*.err") for line in file.read_text().splitlines()]
