@@ -5,7 +5,7 @@ import logging
 import os
 import time
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 from weft_contracts.gen import session_pb2 as pb
 from weft_contracts.ids import NodeId
@@ -74,6 +74,8 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
         facts = engine.facts
         announcer.say("ready", port=port, engine=facts.name, engine_version=facts.version)
         log.info("ready", extra={"port": port, "engine": facts.name, "engine_version": facts.version})
+        if isinstance(ready, MayDie):
+            watching = asyncio.create_task(watch(ready, life, triggers, announcer), name="engine-death")
         shutdown = await triggers.wait()
         life.retire()
         if unfinished := await finish_requests(servicer, triggers, shutdown, watchdog):
@@ -91,6 +93,23 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
         await server.stop(STOP_SERVER_S)
         if engine is not None:
             await close_engine(engine)
+
+
+@runtime_checkable
+class MayDie(Protocol):
+    """An engine with processes of its own, which may end without the host's."""
+
+    async def died(self) -> str:
+        """Wait until they are gone; answers one sentence."""
+        ...
+
+
+async def watch(engine: MayDie, life: HostLife, triggers: ShutdownTriggers, announcer: Announcer) -> None:
+    """End the host as crashed when the engine's own processes are gone."""
+    sentence = await engine.died()
+    life.move(pb.PHASE_FAILED, sentence)
+    announcer.failed(sentence, permanent=False)
+    triggers.end(Shutdown(sentence, OTHER_FAILURE, 0))
 
 
 async def load_or_end(launch: Launch, triggers: ShutdownTriggers) -> Engine | Shutdown:
