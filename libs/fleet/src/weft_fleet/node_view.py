@@ -71,6 +71,8 @@ class NodeView:
     backends: tuple[Backend, ...] = ()
     builtins: tuple[str, ...] = ()
     agent_version: str = ""
+    reads: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The facts that its worker reads in versions above 1, each with the newest one."""
     files: Mapping[str, FileFound | FileMissing] = field(default_factory=dict[str, FileFound | FileMissing])
     """The last answer for each source key (`digest.source_key`)."""
     pressure: Mapping[int, int] = field(default_factory=dict[int, int])
@@ -217,6 +219,7 @@ def evolve_machine(view: NodeView, fact: MachineFact) -> NodeView:
                 backends=fact.backends,
                 builtins=fact.builtins,
                 agent_version=fact.agent_version,
+                reads=fact.reads,
                 pressure={index: used for index, used in view.pressure.items() if index in devices},
             )
             return _relabelled(reported)

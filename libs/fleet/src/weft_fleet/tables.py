@@ -38,6 +38,8 @@ class FleetTables:
     """When what a node can take last changed (log sequence); the latest comes last."""
     engines: Mapping[str, EngineProfile] = field(default_factory=lambda: dict(BUILTIN))
     """What there is to know of each engine that a spec may name: built-in ones, and those that an admin told of."""
+    formats: Mapping[str, int] = field(default_factory=lambda: dict[str, int]())
+    """The facts (`<kind>.<type>`) that may be written in versions above 1, each with the newest one."""
     _assigned: dict[NodeId, NodeAssignments] = field(default_factory=dict[NodeId, NodeAssignments])
     _names: dict[str, ModelId] = field(default_factory=dict[str, ModelId])
 

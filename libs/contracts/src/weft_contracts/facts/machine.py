@@ -26,6 +26,8 @@ class Reported(_Machine, frozen=True):
     builtins: tuple[str, ...]
     """Names of the models that ship with its installation."""
     agent_version: str
+    reads: Annotated[dict[str, int], Field(max_length=256)] = {}
+    """The facts (`<kind>.<type>`) that it reads in versions above 1, each with the newest one (`formats.READS`)."""
 
 
 class FileFound(_Machine, frozen=True):

@@ -12,6 +12,7 @@ import psutil
 from weft_contracts.engines import Profiles
 from weft_contracts.facts.machine import MOST_BACKENDS, Reported
 from weft_contracts.facts.values import Backend, Device, EngineName, Hardware, Vendor
+from weft_contracts.formats import READS
 from weft_engine.installed import NotInstalled, profiles, version_of
 
 from weft_worker_agent.outbound.files.sources import BUILTINS
@@ -41,6 +42,7 @@ def report(
         backends=backends(simulated, own),
         builtins=builtins(),
         agent_version=AGENT_VERSION,
+        reads=dict(READS),
     )
 
 
