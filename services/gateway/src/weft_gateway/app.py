@@ -30,6 +30,7 @@ from weft_gateway.inbound.admin.replicas import Replicas
 from weft_gateway.inbound.admin.requests import RequestsForChange
 from weft_gateway.inbound.admin.status import Status
 from weft_gateway.inbound.admin.tokens import RegistrationTokens
+from weft_gateway.inbound.admin.upgrade import Upgrades
 from weft_gateway.inbound.http.application import application
 from weft_gateway.inbound.http.authenticator import Authenticator
 from weft_gateway.inbound.http.error_metrics import ErrorMetrics
@@ -124,6 +125,7 @@ async def start(runtime: Runtime) -> None:
         APIKeys(memory.keys, asking, KeyNames(runtime)).router,
         EngineProfiles(directory, asking).router,
         Brake(asking).router,
+        Upgrades(directory, asking).router,
         Joining(directory, tokens, asking, credential, quota, certified=tls.authority is not None).router,
         SelfService(directory, asking).router,
         heartbeats.router,

@@ -15,6 +15,7 @@ from weft_contracts.facts.model import SpecAccepted
 from weft_contracts.facts.name import Claimed
 from weft_contracts.facts.request import DeployRequested, TrialRequested
 from weft_contracts.facts.values import EngineName, ModelSpec, PathSource, Weights
+from weft_contracts.formats import unwritable
 from weft_contracts.ids import ModelId, NodeId, model_id
 from weft_fleet import NodeView
 from weft_placement.installable import obtainable
@@ -58,6 +59,8 @@ def answer_deploy(
     fault = fault_of_name(asked.name) or fault_of_spec(asked.spec, engines)
     if fault is not None:
         return pending.rejected(400, fault)
+    if (why := unwritable(asked, state.fleet.formats)) is not None:
+        return pending.rejected(409, why)
     wait_s = time.timeouts.deploy_wait
     deploy = Deploy(pending, asked, wait_s, may_wait=time.waited(pending.at) < wait_s)
     nodes = inspected(state)
