@@ -61,6 +61,8 @@ class Host:
     """When it was last seen to get on with loading."""
     given_up_for: str = ""
     """Why it was ended by a signal for good: another start here would take as long."""
+    trouble: str = ""
+    """Why it can't do its work now, as it says itself; empty: it can."""
 
     @property
     def lives(self) -> bool:
