@@ -27,7 +27,7 @@ def streamed(mesh: MeshUnderTest, model: str) -> tuple[str, dict[str, Any]]:
         "stream_options": {"include_usage": True},
         "messages": [{"role": "user", "content": QUESTION}],
     }
-    text, usage = "", {}
+    text, usage = "", dict[str, Any]()
     with httpx.stream("POST", f"{mesh.url}/v1/chat/completions", json=body, timeout=60) as response:
         for line in response.iter_lines():
             if line.startswith("data: {"):
@@ -92,13 +92,13 @@ def test_a_server_elsewhere_serves_as_a_model_tells_its_errors_and_may_come_back
         assert 503 == failed.status_code
         assert "The replica failed: the server at 127.0.0.1:" in failed.json()["error"]["message"]
         assert "connection refused" in failed.json()["error"]["message"]
-        until("it is degraded", lambda: state(mesh, "theirs") == "degraded", 60)
+        until("it is degraded", lambda: state(mesh, "theirs") == "degraded")
         (degraded,) = mesh.facts("run", "degraded")
         assert "can't be reached: connection refused" in degraded["fact"]["why"]
 
         # when it comes back: so does the replica, by itself and as the same process
         server.start()
-        until("it serves again", lambda: state(mesh, "theirs") == "ready", 60)
+        until("it serves again", lambda: state(mesh, "theirs") == "ready")
         assert PARIS == asked(mesh, "theirs").json()["choices"][0]["message"]["content"]
         assert [] == mesh.facts("run", "failed") + mesh.facts("run", "stopped")
 
