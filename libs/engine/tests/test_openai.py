@@ -503,13 +503,16 @@ async def test_the_key_is_shown_to_the_server_and_stands_in_no_words(
     caplog.set_level("DEBUG")
     async with scripted(reply) as server, engine_at(server.url, key="secret:cloud") as engine:
         ending = await ask(engine).end()
+        values["cloud"] = "sk-replaced"
+        await ask(engine).end()
+    assert "Bearer sk-replaced" == server.asked[1].headers["authorization"]
     assert "Bearer sk-very-private" == server.asked[0].headers["authorization"]
     assert "sk-very-private" not in ending.error
     assert "sk-very-private" not in caplog.text + str([vars(record) for record in caplog.records])
 
 
 async def test_without_its_secret_it_does_not_start() -> None:
-    with pytest.raises(LoadFailed, match="the secret cloud is not there") as failed:
+    with pytest.raises(LoadFailed, match="the secret cloud") as failed:
         await load_engine(launch("http://127.0.0.1:1/v1", key="secret:cloud"))
     assert failed.value.permanent
     with pytest.raises(secrets.SecretMissing):

@@ -16,7 +16,7 @@ from weft_dataplane import Embeddings, EmbedInput, Ending, EngineFacts, EngineLo
 from weft_engine.adapters.openai_answer import Answer
 from weft_engine.adapters.openai_errors import ServerError, wait_s
 from weft_engine.adapters.openai_health import ServerHealth
-from weft_engine.adapters.openai_http import Exchange, OpenAIHttp
+from weft_engine.adapters.openai_http import Exchange, KeyMissing, OpenAIHttp
 from weft_engine.adapters.openai_rate import MinuteRate
 from weft_engine.adapters.openai_request import Asked, asked_of
 from weft_engine.adapters.openai_settings import OpenAISettings
@@ -68,7 +68,11 @@ class OpenAIServer:
     async def start(cls, launch: Launch) -> Self:
         """Ready when the server serves the model. Raises LoadFailed."""
         settings = OpenAISettings.of(launch)
-        http = OpenAIHttp(settings.base_url, key_of(settings))
+        try:
+            key_of(settings)
+        except KeyMissing as missing:
+            raise LoadFailed(str(missing), permanent=True) from None
+        http = OpenAIHttp(settings.base_url, lambda: key_of(settings))
         engine = cls(launch, settings, http, MinuteRate(settings.requests_per_minute))
         try:
             await engine._health.first()
@@ -135,6 +139,9 @@ class OpenAIServer:
             made = await self._vectors.rerank(query, texts)
         self._health.good()
         return made
+
+    async def canary(self) -> None:
+        """Nothing is asked for its host's sake: it looks at its server itself, before it is ready and later."""
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -218,14 +225,14 @@ class OpenAIServer:
 
 
 def key_of(settings: OpenAISettings) -> str | None:
-    """The key that the server wants. Raises LoadFailed where it isn't here."""
+    """The key that the server wants, as it is now: it may be replaced at any time. Raises KeyMissing."""
     if settings.key is None:
         return None
     name = settings.key.removeprefix("secret:")
     try:
         key = resolved(name)
     except SecretMissing as missing:
-        raise LoadFailed(str(missing), permanent=True) from None
+        raise KeyMissing(str(missing)) from None
     if not key.isascii() or not key.isprintable() or not key:
-        raise LoadFailed(f"the secret {name} is no key: want printable ASCII characters", permanent=True)
+        raise KeyMissing(f"the secret {name} is no key: want printable ASCII characters")
     return key

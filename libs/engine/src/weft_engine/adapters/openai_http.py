@@ -9,6 +9,7 @@ import os
 import socket
 import ssl
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
@@ -22,6 +23,14 @@ KEPT_S: Final = 30.0
 """A connection that was idle for longer is not used again: servers close them."""
 MOST_ADDRESSES: Final = 4
 MAX_ERROR_BYTES: Final = 128 * 1024
+
+
+class KeyMissing(Exception):
+    """The key that the server wants isn't here; the message is a sentence without it."""
+
+
+Key = Callable[[], str | None]
+"""The key as it is now; None: the server wants none. Raises KeyMissing."""
 
 
 class ServerAway(Exception):
@@ -92,7 +101,8 @@ class Whole:
 class OpenAIHttp:
     """Asks one server. All on the loop."""
 
-    def __init__(self, base_url: str, key: str | None) -> None:
+    def __init__(self, base_url: str, key: "Key") -> None:
+        """`key`: asked at each request. Raises KeyMissing."""
         parts = urlsplit(base_url)
         assert parts.hostname is not None
         self._host = parts.hostname
@@ -102,20 +112,28 @@ class OpenAIHttp:
         self.name = parts.netloc
         """How people know it: host and port."""
         lines = [f"Host: {parts.netloc}", "User-Agent: weft", "Accept: application/json, text/event-stream"]
-        if key is not None:
-            lines.append(f"Authorization: Bearer {key}")
         self._head = "".join(f"{line}\r\n" for line in lines)
         self._key = key
+        self._shown = ""
+        """The key that was shown last."""
         self._kept: deque[tuple[Connection, float]] = deque()
         self._loop = asyncio.get_running_loop()
 
     def hidden(self, words: str) -> str:
         """What the server said, without the key where it repeats that."""
-        return words.replace(self._key, "…") if self._key else words
+        return words.replace(self._shown, "…") if self._shown else words
 
     def begin(self, method: str, path: str, body: bytes, receiver: Receiver) -> Exchange:
         """Send a request; the receiver hears all that comes of it, but never within this call."""
+        try:
+            self._shown = self._key() or ""
+        except KeyMissing as missing:
+            exchange = Exchange(b"", receiver, self._loop.time())
+            self._loop.call_soon(receiver.ended, f"can't be asked: {missing}")
+            return exchange
         head = f"{method} {self._path}{path} HTTP/1.1\r\n{self._head}"
+        if self._shown:
+            head += f"Authorization: Bearer {self._shown}\r\n"
         if body:
             head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         exchange = Exchange(f"{head}\r\n".encode() + body, receiver, self._loop.time())
