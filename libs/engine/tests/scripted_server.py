@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -114,10 +115,11 @@ async def _request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 
 @asynccontextmanager
-async def scripted(reply: Reply) -> AsyncGenerator[ScriptedServer]:
-    """A server on a port of its own."""
+async def scripted(reply: Reply, tls: ssl.SSLContext | None = None) -> AsyncGenerator[ScriptedServer]:
+    """A server on a port of its own; over TLS it is called localhost."""
     script = ScriptedServer(reply)
-    server = await asyncio.start_server(script.take, "127.0.0.1", 0)
-    script.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    server = await asyncio.start_server(script.take, "127.0.0.1", 0, ssl=tls)
+    where = "http://127.0.0.1" if tls is None else "https://localhost"
+    script.url = f"{where}:{server.sockets[0].getsockname()[1]}/v1"
     async with server:
         yield script

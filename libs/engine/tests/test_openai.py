@@ -3,11 +3,17 @@
 import asyncio
 import json
 import socket
+import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import Ending, LoadFailed, RequestRefused, Ticket
 from weft_engine import secrets
@@ -555,3 +561,65 @@ async def test_a_kept_connection_that_the_server_closed_is_no_failure() -> None:
         for _ in range(3):
             assert pb.FINISH_STOP == (await ask(engine).end()).finish
         assert 3 == len(server.asked)
+
+
+async def test_an_interim_answer_is_passed_over_and_a_second_one_is_not_taken_for_the_next() -> None:
+    choice = {"index": 0, "message": {"content": "Warp"}, "finish_reason": "stop"}
+    body = json.dumps({"choices": [choice]}).encode()
+    whole = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+
+    async def reply(request: Connection) -> None:
+        await request.send(b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + whole + whole.replace(b"Warp", b"Weft"))
+
+    async with scripted(reply) as server, engine_at(server.url) as engine:
+        answers = [ask(engine) for _ in range(2)]
+        for answered in answers:
+            assert pb.FINISH_STOP == (await answered.end()).finish
+        last = ask(engine)
+        await last.end()
+    assert ["Warp"] * 3 == [answered.text for answered in (*answers, last)]
+
+
+async def test_over_tls_a_server_must_be_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def reply(request: Connection) -> None:
+        await request.stream(said("War"), said(None, "stop"), DONE)
+
+    monkeypatch.setattr(openai_health, "START_S", 0.0)
+    certificate, key = certificate_for("localhost", tmp_path)
+    own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    own.load_cert_chain(certificate, key)
+    async with scripted(reply, own) as server:
+        with pytest.raises(LoadFailed, match="its certificate is not trusted here"):
+            await load_engine(launch(server.url))
+        trusting = ssl.create_default_context(cafile=str(certificate))
+        monkeypatch.setattr(ssl, "create_default_context", lambda: trusting)
+        async with engine_at(server.url) as engine:
+            answered = ask(engine)
+            assert pb.FINISH_STOP == (await answered.end()).finish
+            assert "War" == answered.text
+        with pytest.raises(LoadFailed, match="not trusted here"):  # it is another's certificate
+            await load_engine(launch(server.url.replace("localhost", "127.0.0.1")))
+
+
+def certificate_for(host: str, folder: Path) -> tuple[Path, Path]:
+    """A certificate that vouches for itself, and its key, as files."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host)])
+    now = datetime.now(tz=UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    files = folder / "server.crt", folder / "server.key"
+    files[0].write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    private = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    files[1].write_bytes(key.private_bytes(*private))
+    return files

@@ -14,6 +14,8 @@ MOST_WAIT_S: Final = 60.0
 _BUSY: Final = frozenset((408, 425, 429, 529))
 _BAD_REQUEST: Final = frozenset((400, 405, 413, 415, 422))
 _TOO_LONG: Final = frozenset(("context_length_exceeded", "exceed_context_size_error"))
+_SAYS_TOO_LONG: Final = ("context length", "context window", "too large to process")
+"""Of servers that have no code for it: vLLM, SGLang and Ollama; llama.cpp of a text to embed."""
 _FIELDS: Final[Mapping[str, str]] = {
     "messages": "prompt",
     "prompt": "prompt",
@@ -70,9 +72,9 @@ def meant(server: str, status: int, words: Words) -> ServerError:
     said = f"the server at {server} says{f' ({status})' if status else ''}: {words.message or 'nothing'}"
     if status in _BUSY:
         return ServerError(pb.FAULT_BUSY, said)
+    if any(phrase in words.message for phrase in _SAYS_TOO_LONG):
+        return ServerError(pb.FAULT_CONTEXT_EXCEEDED, said, "prompt")
     if status in _BAD_REQUEST:
-        if "context length" in words.message or "context window" in words.message:
-            return ServerError(pb.FAULT_CONTEXT_EXCEEDED, said, "prompt")
         return ServerError(pb.FAULT_BAD_REQUEST, said, _FIELDS.get(words.param.partition(".")[0].partition("[")[0], ""))
     return ServerError(pb.FAULT_ENGINE, said, "", doubt=True)
 
