@@ -13,6 +13,7 @@ from weft_fleet.canonical import digest_of
 from weft_fleet.model_view import ModelView
 from weft_fleet.node_view import NodeView
 from weft_fleet.replica_view import ReplicaView
+from weft_fleet.secret_view import SecretView
 
 NO_ASSIGNMENTS = NodeAssignments()
 
@@ -38,6 +39,8 @@ class FleetTables:
     """When what a node can take last changed (log sequence); the latest comes last."""
     engines: Mapping[str, EngineProfile] = field(default_factory=lambda: dict(BUILTIN))
     """What there is to know of each engine that a spec may name: built-in ones, and those that an admin told of."""
+    secrets: Mapping[str, SecretView] = field(default_factory=dict[str, SecretView])
+    """Secrets by name, which specs may name. Their values are nowhere in the log."""
     _assigned: dict[NodeId, NodeAssignments] = field(default_factory=dict[NodeId, NodeAssignments])
     _names: dict[str, ModelId] = field(default_factory=dict[str, ModelId])
 

@@ -23,6 +23,7 @@ from weft_registry.inbound.lease_poller import LeasePoller
 from weft_registry.inbound.traffic_poller import TrafficPoller
 from weft_registry.outbound.credentials import Issuer
 from weft_registry.outbound.revocations import Revocations
+from weft_registry.outbound.secret_copies import SecretCopies
 from weft_registry.outbound.system_account import SystemAccount
 from weft_registry.outbound.topology import keep_topology
 from weft_registry.settings import RegistrySettings
@@ -86,6 +87,10 @@ async def start(runtime: Runtime) -> None:
         authority=_certificates(settings),
     )
     runtime.spawn("credentials", issuer.run())
+    copies = SecretCopies(
+        runtime, state, leadership, authority, lambda: projection.caught_up.is_set() and projection.halted is None
+    )
+    runtime.spawn("secrets", copies.run())
 
 
 def _trust(folder: Path) -> trust.Trust:

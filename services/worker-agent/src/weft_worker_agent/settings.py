@@ -80,6 +80,8 @@ class WorkerSettings(BaseSettings):
     """Seconds more for each GiB of weights."""
     load_longest: Annotated[float, Field(gt=0, le=7 * 86400)] = 7200.0
     """Seconds after which a load is given up even if it gets on."""
+    secrets_every: Annotated[float, Field(ge=0.1, le=86400)] = 60.0
+    """Seconds between two looks whether a secret that something here names has another value."""
     stop_timeout: Annotated[float, Field(gt=0, le=MAX_STOP_S)] = DEFAULT_STOP_S
     """Seconds that running requests have when the worker stops."""
     drain_timeout: Annotated[float, Field(ge=0, le=MAX_DRAIN_S)] = DEFAULT_DRAIN_S

@@ -8,6 +8,7 @@ from weft_contracts.engines.profile import EngineProfile
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.values import Addresses, Caps, EngineName, ModelSpec, NodeKind, Scope, VramBudget
 from weft_contracts.ids import KeyId, ModelId, NodeId, TokenId
+from weft_contracts.secrets import SealedId, SecretName
 from weft_contracts.subjects import Kind
 
 
@@ -183,6 +184,21 @@ class EngineProfileWithdrawalRequested(_Request, frozen=True):
     engine: EngineName
 
 
+class SecretRequested(_Request, frozen=True):
+    """Keep a value for a name; the value lies sealed to the registry's key in the bucket of secrets."""
+
+    type: Literal["secret_requested"] = "secret_requested"
+    name: SecretName
+    sealed: SealedId
+
+
+class SecretRemovalRequested(_Request, frozen=True):
+    """Forget a secret that no live revision names."""
+
+    type: Literal["secret_removal_requested"] = "secret_removal_requested"
+    name: SecretName
+
+
 class DeployRequested(_Request, frozen=True):
     """A model, or a new revision of the model that bears this name."""
 
@@ -255,6 +271,8 @@ RegistryRequest = (
     | TokenRevocationRequested
     | EngineProfileRequested
     | EngineProfileWithdrawalRequested
+    | SecretRequested
+    | SecretRemovalRequested
 )
 ReconcilerRequest = DeployRequested | TrialRequested | DeleteRequested | RetryRequested | UnloadRequested
 GatewayRequest = KeyRequested | KeyRevocationRequested

@@ -25,6 +25,7 @@ from weft_reconciler.domain.spec_faults import (
     fault_of_context,
     fault_of_engine,
     fault_of_name,
+    fault_of_secrets,
     fault_of_spec,
     fault_of_task,
 )
@@ -55,6 +56,9 @@ def answer_deploy(
     fault = fault_of_name(asked.name) or fault_of_spec(asked.spec, engines)
     if fault is not None:
         return pending.rejected(400, fault)
+    fault = fault_of_secrets(asked.spec, state.fleet.secrets)
+    if fault is not None:
+        return pending.rejected(422, fault)
     wait_s = time.timeouts.deploy_wait
     deploy = Deploy(pending, asked, wait_s, may_wait=time.waited(pending.at) < wait_s)
     nodes = inspected(state)

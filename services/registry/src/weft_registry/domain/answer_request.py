@@ -18,6 +18,8 @@ from weft_contracts.facts.request import (
     RemovalRequested,
     ReplicaCapRequested,
     ResumeRequested,
+    SecretRemovalRequested,
+    SecretRequested,
     TokenRequested,
     TokenRevocationRequested,
     UncordonRequested,
@@ -36,6 +38,7 @@ from weft_registry.domain.join import DEFAULT_LIMITS, NOBODY, join
 from weft_registry.domain.labels import label
 from weft_registry.domain.liveness import lift_brake
 from weft_registry.domain.removal import remove
+from weft_registry.domain.secrets import remove_secret, set_secret
 from weft_registry.domain.state import RegistryState
 from weft_registry.domain.token_requests import create, revoke
 
@@ -65,6 +68,10 @@ def answer(
             return set_profile(state, pending, fact)
         case EngineProfileWithdrawalRequested():
             return withdraw_profile(state, pending, fact)
+        case SecretRequested():
+            return set_secret(state, pending, fact)
+        case SecretRemovalRequested():
+            return remove_secret(state, pending, fact)
         case _:  # the others are about one node
             pass
     node = state.fleet.nodes.get(fact.node)

@@ -1,7 +1,7 @@
 """What the agent keeps of one engine host, beside what the rules see of it, and what it hears of it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,8 @@ class HostEntry:
     """None: not looked for yet."""
     pulse: Pulse | None = None
     load: ReplicaLoad | None = None
+    told: dict[str, int] = field(default_factory=dict[str, int])
+    """Which version of each secret it has; empty for an adopted one, which is told anew."""
 
     def heard_line(self, status: Status) -> None:
         """A status line of a host, or the same one again."""
