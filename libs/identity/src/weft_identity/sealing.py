@@ -18,6 +18,10 @@ OVERHEAD = 48
 _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
 
 
+SealingKey = X25519PrivateKey
+"""What opens what was sealed to its public half."""
+
+
 class CannotOpen(ValueError):
     """It was sealed to another key, is bound to something else, or is damaged."""
 

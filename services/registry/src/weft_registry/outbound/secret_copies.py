@@ -22,7 +22,7 @@ from weft_registry.domain.secrets import copies_due
 from weft_registry.domain.state import RegistryState
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+    from weft_identity.sealing import SealingKey
 
 _log: Any = get_logger("weft.registry.secrets")
 LOOK = 0.1
@@ -52,7 +52,7 @@ class SecretCopies:
         self._leadership = leadership
         self._trust = trust
         self._current = current
-        self._key: X25519PrivateKey | None = None
+        self._key: SealingKey | None = None
         self._position = -1
         self._listed = _NEVER
         self._lying: set[str] = set()
