@@ -85,6 +85,11 @@ class Known:
             return {"id": self._post("/api/keys", {"name": "passing"})["key"]}
         if path.startswith("/api/engine-profiles/"):
             return {"engine": self._post("/api/engine-profiles", PROFILE)["engine"]}
+        if path.startswith("/api/secrets/"):
+            name = f"passing-{self._made}"
+            self._made += 1
+            ONE_BY_ONE.put(f"{self._mesh.url}/api/secrets/{name}", json={"value": "open sesame"})
+            return {"name": name}
         if path.startswith("/api/replicas/"):
             return {"id": self._mesh.ready_replicas()[0]["id"]}
         if path.startswith("/api/requests/"):

@@ -32,6 +32,7 @@ ELSEWHERE = {
     "observers list": "as `observers`",
     "observers add": "as `observers`",
     "observers remove": "as `observers`",
+    "secrets set": "test_cli_secrets.py, with a value in stdin",
     "explain": "tests/integration, with a decision in a log",
 }
 """Commands whose document is tried elsewhere: they need more than a gateway's answer."""
@@ -124,6 +125,9 @@ LINES = {
     "engines": "",
     "engines add": "e.json",
     "engines remove": "e",
+    "secrets": "",
+    "secrets list": "",
+    "secrets remove": "s",
     "keys": "",
     "keys create": "",
     "keys revoke": "k",

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from weft_contracts import catalogue, subjects
+from weft_contracts import catalogue, secrets, subjects
 from weft_contracts.commit import Cause, Commit, Guard, Recorded
 from weft_contracts.facts import artifact, run
 from weft_contracts.facts.fact import Fact
@@ -27,6 +27,7 @@ from weft_contracts.ids import (
 from weft_contracts.topology import LEASES, TIMERS, Durable, worker_durable
 from weft_eventlog import Conflict, EventLog, Projection, WorkerLog, apply_durable, apply_topology, blobs
 from weft_eventlog.credentials import get_credential, put_credential
+from weft_eventlog.sealed_secrets import erase_sealed, get_sealed, put_sealed, sealed_keys
 from weft_eventlog.snapshots.mark import Head
 from weft_eventlog.snapshots.store import SnapshotStore
 from weft_runtime.leadership import Leadership
@@ -184,6 +185,23 @@ async def test_the_gateway_keeps_names_of_people_and_settles_usage(mesh: MeshSer
     assert b"Ada" == (await people.get("k-1")).value
     await people.purge("k-1")
     assert "USAGE" == (await js.publish("weft.usage.k-1", b"{}")).stream
+
+
+async def test_the_gateway_lays_out_what_is_sealed_and_the_registry_makes_copies_of_it_and_erases(
+    mesh: MeshServer,
+) -> None:
+    registry, gateway = await mesh.service("registry"), await mesh.service("gateway")
+    value, copy = secrets.sealed_key("0" * 32), secrets.copy_key(ONE, "key", 7)
+    await put_sealed(registry, secrets.KEY, b"key")
+    await put_sealed(gateway, value, b"sealed")
+    assert (b"key", b"sealed") == (await get_sealed(gateway, secrets.KEY), await get_sealed(registry, value))
+    await put_sealed(registry, copy, b"copy")
+    assert b"copy" == await get_sealed(gateway, copy)
+    assert {secrets.KEY, value, copy} == await sealed_keys(registry)
+    await erase_sealed(registry, value)
+    await erase_sealed(registry, copy)
+    assert {secrets.KEY} == await sealed_keys(registry)
+    assert await get_sealed(gateway, copy) is None
 
 
 @pytest.mark.parametrize("name", catalogue.SERVICES)

@@ -43,6 +43,8 @@ FOREIGN = {
     "a get from the leader": f"{API}.STREAM.MSG.GET.EVENTS",
     "another's credential": f"{API}.DIRECT.GET.KV_credentials.$KV.credentials.n-one",
     "another's credential from the leader": f"{API}.STREAM.MSG.GET.KV_credentials",
+    "a secret, sealed to another": f"{API}.DIRECT.GET.KV_secrets.$KV.secrets.node.n-one.key.7",
+    "to set a secret": "$KV.secrets.sealed.x",
     "to lay out a credential": "$KV.credentials.n-two",
     "a blob": "$O.blobs.C.x",
     "to look at the stream": f"{API}.STREAM.INFO.EVENTS",

@@ -7,13 +7,14 @@ from weft_contracts.engines import BUILTIN
 from weft_contracts.engines.profile import Task
 from weft_contracts.facts.inspection import Requested
 from weft_contracts.facts.machine import Reported
-from weft_contracts.facts.mesh import FormatRaised
+from weft_contracts.facts.mesh import FormatRaised, SecretRemoved, SecretSet
 from weft_contracts.facts.model import Scaled, SpecAccepted
 from weft_contracts.facts.name import Claimed, Released
 from weft_contracts.facts.node import Approved, Healthy
 from weft_contracts.facts.request import Fulfilled, Rejected
 from weft_contracts.facts.values import Backend, ModelSpec, SimulatedSource
 from weft_contracts.formats import READS
+from weft_contracts.subjects import MESH
 from weft_reconciler.domain.spec_faults import LONGEST_PATH
 
 from .story import WEIGHTS, Story, builtin, path, simulated
@@ -568,3 +569,40 @@ def test_a_dry_run_names_the_revision_that_a_deploy_would_make(story: Story) -> 
     assert Fulfilled(result={"revision": "1"}) == story.answer(same)
     assert Fulfilled(result={"revision": "2"}) == story.answer(other)
     assert 1 == len(story.accepted())
+
+
+def naming(*arguments: str) -> ModelSpec:
+    return simulated().model_copy(update={"engine_args": {f"a{n}": value for n, value in enumerate(arguments)}})
+
+
+def test_a_spec_that_names_a_secret_is_refused_until_it_is_set(story: Story) -> None:
+    story.node("a")
+    expected = "there is no secret key: set it first, by `weft secrets set key`"
+    assert (422, expected) == rejection(story, settled(story, story.deploy("m", naming("secret:key"))))
+    story.log.given(MESH, SecretSet(name="key", version=1, sealed="0" * 32))
+    assert isinstance(story.answer(settled(story, story.deploy("m", naming("secret:key")))), Fulfilled)
+    # gone again, it may be named by nothing new; what says nothing of secrets is as ever
+    story.log.given(MESH, SecretRemoved(name="key"))
+    assert 422 == rejection(story, settled(story, story.deploy("n", naming("secret:key"))))[0]
+    assert isinstance(story.answer(settled(story, story.deploy("o", naming("a secret: key")))), Fulfilled)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("secret:",), "engine_args say 'secret:', and no secret can be called so"),
+        (("secret:a b",), "engine_args say 'secret:a b', and no secret can be called so"),
+        (tuple(f"secret:s{n}" for n in range(9)), "engine_args name 9 secrets, 8 are allowed"),
+    ],
+)
+def test_what_names_no_secret_or_too_many_is_wrong_by_itself(
+    story: Story, arguments: tuple[str, ...], words: str
+) -> None:
+    story.node("a")
+    status, reason = rejection(story, settled(story, story.deploy("m", naming(*arguments))))
+    assert (400, True) == (status, words in reason), reason
+
+
+def settled(story: Story, request: Recorded) -> Recorded:
+    story.settle()
+    return request

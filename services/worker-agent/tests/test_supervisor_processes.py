@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -58,8 +59,8 @@ class RunningSupervisor:
     async def host(self, id: str) -> SupervisedHost:
         return next(host for host in await self.client.hosts() if host.host_id == id)
 
-    async def spawn(self, id: str, argv: list[str], **launch: Any) -> int:
-        return await self.client.spawn(id, argv, dict(os.environ), launch)
+    async def spawn(self, id: str, argv: list[str], secrets: str | None = None, **launch: Any) -> int:
+        return await self.client.spawn(id, argv, dict(os.environ), launch, secrets)
 
     def children(self) -> list[psutil.Process]:
         return psutil.Process(self.process.pid).children()
@@ -396,3 +397,63 @@ def test_the_output_of_a_host_keeps_the_last_lines_and_the_last_status(tmp_path:
 def test_a_bad_option_is_named(arguments: list[str], environ: dict[str, str], error: str) -> None:
     with pytest.raises(BadOption, match=error):
         parse(arguments, environ)
+
+
+READS = [
+    sys.executable,
+    "-c",
+    "import hashlib, json, sys\n"
+    "for line in open(int(sys.argv[1])):\n"
+    "    print(json.dumps({'phase': hashlib.sha256(line.encode()).hexdigest()}), flush=True)",
+    "{secrets}",
+]
+"""A host that says of each secret which one it was told."""
+
+
+def said_of(line: str) -> dict[str, str]:
+    return {"phase": hashlib.sha256(line.encode()).hexdigest()}
+
+
+async def test_a_host_is_told_secrets_through_a_pipe_and_nothing_else_has_them(
+    start_supervisor: StartSupervisor,
+) -> None:
+    running = await start_supervisor()
+    first, second = f"{os.urandom(16).hex()}\n", f"{os.urandom(100_000).hex()}\n"  # more than a pipe holds
+    pid = await running.spawn("a", READS, first, replica="m-1")
+    await until_host(running, "a", lambda host: host.status == said_of(first))
+    # when it is told another while it runs
+    await running.client.tell("a", second)
+    host = await until_host(running, "a", lambda host: host.status == said_of(second))
+    # then neither what is listed, nor a file, nor its command and environment has either
+    places = [repr(host).encode(), *(file.read_bytes() for file in running.state.rglob("*") if file.is_file())]
+    for process in map(psutil.Process, (pid, running.process.pid)):
+        places += [repr((process.environ(), process.cmdline())).encode()]
+    places += [running.log.read_bytes()]
+    assert [] == [place for place in places if first.strip().encode() in place or second.strip().encode() in place]
+
+
+async def test_a_host_that_reads_no_secrets_holds_up_nobody(start_supervisor: StartSupervisor) -> None:
+    running = await start_supervisor()
+    await running.spawn("deaf", [*SLEEP, "{secrets}"], "x" * 300_000)
+    await running.spawn("plain", SLEEP)
+    for _ in range(2):
+        await running.client.tell("deaf", "x" * 300_000)
+    with pytest.raises(SupervisorRefused, match="reads no secrets"):
+        await running.client.tell("deaf", "x" * 600_000)
+    with pytest.raises(SupervisorRefused, match="was started without secrets"):
+        await running.client.tell("plain", "x")
+    # and its end is as any other's
+    await running.client.signal("deaf", "KILL")
+    await until_host(running, "deaf", lambda host: host.exit_code is not None)
+    await running.client.tell("deaf", "x")
+    await running.client.reap("deaf")
+
+
+async def test_a_host_that_closes_its_pipe_runs_on_and_is_told_no_more(start_supervisor: StartSupervisor) -> None:
+    running = await start_supervisor()
+    closes = "import os, sys, time; os.close(int(sys.argv[1])); print('{}', flush=True); time.sleep(600)"
+    await running.spawn("a", [sys.executable, "-c", closes, "{secrets}"], "x" * 300_000)
+    await until_host(running, "a", lambda host: host.status == {})
+    for _ in range(3):
+        await running.client.tell("a", "x" * 300_000)
+    assert (await running.host("a")).exit_code is None

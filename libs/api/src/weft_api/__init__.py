@@ -39,6 +39,7 @@ from weft_api.models import (
     OpenAIModelList,
     Standing,
 )
+from weft_api.named_secrets import NamedSecret, NamedSecretChanged, NamedSecretPage, NamedSecretSet, NodeSecret
 from weft_api.nodes import (
     Caps,
     Drain,
@@ -145,6 +146,10 @@ __all__ = [
     "ModelState",
     "ModelsOnNode",
     "NameErased",
+    "NamedSecret",
+    "NamedSecretChanged",
+    "NamedSecretPage",
+    "NamedSecretSet",
     "Node",
     "NodeBehind",
     "NodeChanged",
@@ -153,6 +158,7 @@ __all__ = [
     "NodeHeard",
     "NodeLeaves",
     "NodePage",
+    "NodeSecret",
     "NodeWaits",
     "OpenAIModel",
     "OpenAIModelDetail",

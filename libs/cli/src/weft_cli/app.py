@@ -31,6 +31,7 @@ from weft_cli.options import (
     UrlOption,
     WorkersOption,
 )
+from weft_cli.secrets_app import secrets
 from weft_cli.upgrade_app import upgrade
 from weft_cli.worker_app import worker
 
@@ -48,6 +49,7 @@ app = typer.Typer(
 app.add_typer(nodes, name="nodes")
 app.add_typer(tokens, name="tokens")
 app.add_typer(engines, name="engines")
+app.add_typer(secrets, name="secrets")
 app.add_typer(brake, name="brake")
 app.command()(drain)
 app.add_typer(keys, name="keys")

@@ -75,6 +75,20 @@ def keys(ctx: typer.Context, incomplete: str) -> list[str]:
         return []
 
 
+def secrets(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names of secrets."""
+    from weft_client import routes
+    from weft_client.failure import Failure
+
+    from weft_cli import locate
+
+    try:
+        gateway = locate.gateway(_state(ctx), ctx.params.get("url"), timeout_s=_TIMEOUT_S)
+        return _beginning(incomplete, [each["name"] for each in routes.secrets(gateway)])
+    except (Failure, KeyError, TypeError):
+        return []
+
+
 def scopes(incomplete: str) -> list[str]:
     """What a key may be good for."""
     from weft_cli.commands.keys import SCOPES

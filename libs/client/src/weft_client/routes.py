@@ -23,6 +23,9 @@ if TYPE_CHECKING:  # types alone: a command need not wait for what defines them
         ModelChanged,
         ModelRetried,
         ModelsOnNode,
+        NamedSecret,
+        NamedSecretChanged,
+        NamedSecretSet,
         NameErased,
         Node,
         NodeChanged,
@@ -158,6 +161,21 @@ def set_engine_profile(gateway: Gateway, profile: Mapping[str, Any]) -> "EngineP
 def withdraw_engine_profile(gateway: Gateway, engine: str) -> "EngineProfileWithdrawn":
     """The mesh knows it no more."""
     return gateway.delete(f"/api/engine-profiles/{segment(engine)}")
+
+
+def secrets(gateway: Gateway) -> "Iterator[NamedSecret]":
+    """All secrets, by name."""
+    return _all(gateway, "/api/secrets")
+
+
+def set_secret(gateway: Gateway, name: str, value: str) -> "NamedSecretSet":
+    """The name has this value from now on."""
+    return gateway.put(f"/api/secrets/{segment(name)}", {"value": value})
+
+
+def remove_secret(gateway: Gateway, name: str) -> "NamedSecretChanged":
+    """There is no secret of this name any more."""
+    return gateway.delete(f"/api/secrets/{segment(name)}")
 
 
 def tokens(gateway: Gateway) -> "Iterator[Token]":

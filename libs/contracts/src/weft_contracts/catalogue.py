@@ -86,6 +86,8 @@ CATALOGUE: tuple[Entry, ...] = (
     # Who doesn't know them installs nothing, and places where an engine lies already.
     Entry(mesh.BackendSet, ("registry",), 1, ignorable=True),
     Entry(mesh.BackendWithdrawn, ("registry",), 1, ignorable=True),
+    Entry(mesh.SecretSet, ("registry",), 10, ignorable=True),
+    Entry(mesh.SecretRemoved, ("registry",), 1, ignorable=True),
     Entry(token.Created, ("registry",), 10),
     Entry(token.Revoked, ("registry",), 10),
     Entry(token.Bound, ("registry",), 1, ignorable=True),
@@ -150,6 +152,8 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(request.EngineProfileWithdrawalRequested, ("gateway",), 1),
     Entry(request.BackendRequested, ("gateway",), 1, ignorable=True),
     Entry(request.BackendWithdrawalRequested, ("gateway",), 1, ignorable=True),
+    Entry(request.SecretRequested, ("gateway",), 10, ignorable=True),
+    Entry(request.SecretRemovalRequested, ("gateway",), 1, ignorable=True),
     Entry(request.DeployRequested, ("gateway",), 500, version=2),
     Entry(request.TrialRequested, ("gateway",), 100, ignorable=True, version=2),
     Entry(request.DeleteRequested, ("gateway",), 200),

@@ -89,7 +89,9 @@ UNWRITTEN: frozenset[str] = frozenset((USAGE.name, TIMERS.name))
 """Those of them to which nothing writes yet, either."""
 CREDENTIALS = Bucket("credentials", "file", 64 << 20)
 PEOPLE = Bucket("people", "file", 64 << 20, erasable=True)
-KEY_VALUES: tuple[Bucket, ...] = (CREDENTIALS, PEOPLE)
+SECRETS = Bucket("secrets", "file", 256 << 20, erasable=True)
+"""Sealed values alone; `weft_contracts.secrets` says what lies where."""
+KEY_VALUES: tuple[Bucket, ...] = (CREDENTIALS, PEOPLE, SECRETS)
 BLOBS = Bucket("blobs", "file")
 OBJECT_STORES: tuple[Bucket, ...] = (BLOBS,)
 

@@ -8,6 +8,9 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from weft_contracts.secrets import secrets_in
+
+from weft_engine import secrets
 from weft_engine.announcer import Announcer, own_stdout
 from weft_engine.host import OTHER_FAILURE, PERMANENT_FAILURE, run_host
 from weft_engine.json_logs import log_to_stderr
@@ -22,6 +25,7 @@ def main() -> NoReturn:
     parser = argparse.ArgumentParser(prog="weft_engine", description="One engine process for one replica.")
     parser.add_argument("--launch", required=True, metavar="FILE", help='JSON file, "-" for a line of stdin')
     parser.add_argument("--lifeline", type=int, metavar="FD", help="the host ends when this pipe closes")
+    parser.add_argument("--secrets", type=int, metavar="FD", help="a pipe with the values that engine_args name")
     arguments = parser.parse_args()
     announcer = Announcer(own_stdout())
     try:
@@ -35,6 +39,13 @@ def main() -> NoReturn:
         incarnation=launch.incarnation,
         correlation_id=launch.correlation_id,
     )
+    if arguments.secrets is not None:
+        secrets.receive(arguments.secrets)
+        try:
+            secrets.wait_for(secrets_in(launch.engine_args))
+        except secrets.SecretMissing as missing:
+            announcer.failed(str(missing), permanent=False)
+            leave(OTHER_FAILURE)
     try:
         keep_to(launch.devices)
     except NotAddressable as error:

@@ -9,6 +9,7 @@ from weft_fleet.node_view import NodeView, Presence
 from weft_fleet.registrations import JoinLimits, Registrations, TooMany
 from weft_fleet.replica_view import ReplicaView
 from weft_fleet.run_view import RunView
+from weft_fleet.secret_view import SecretView
 
 __all__ = [
     "CLOSED_KEPT",
@@ -23,6 +24,7 @@ __all__ = [
     "ReplicaView",
     "Revision",
     "RunView",
+    "SecretView",
     "TooMany",
     "digest_of",
     "workers_behind",

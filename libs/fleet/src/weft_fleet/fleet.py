@@ -18,6 +18,8 @@ from weft_contracts.facts.mesh import (
     EngineProfileSet,
     EngineProfileWithdrawn,
     FormatRaised,
+    SecretRemoved,
+    SecretSet,
 )
 from weft_contracts.facts.model import ModelFact, Scaled
 from weft_contracts.facts.node import NodeFact
@@ -31,6 +33,7 @@ from weft_fleet.model_view import ModelView, after_readiness, evolve_model, numb
 from weft_fleet.node_view import evolve_machine, evolve_node
 from weft_fleet.replica_view import ReplicaView, evolve_replica
 from weft_fleet.run_view import evolve_run
+from weft_fleet.secret_view import SecretView
 from weft_fleet.tables import NO_ASSIGNMENTS, FleetTables
 
 CLOSED_KEPT = 4096
@@ -62,7 +65,7 @@ class Fleet(FleetTables):
             case "replica":
                 self._apply_replica(ReplicaId(recorded.aggregate.key), recorded, facts)
             case "mesh":
-                self._apply_mesh(facts)
+                self._apply_mesh(facts, recorded.at)
             case "token" | "request" | "inspection" | "artifact" | "name" | "key":
                 pass
 
@@ -191,7 +194,7 @@ class Fleet(FleetTables):
         self.replicas[id] = changed(view, sequence=recorded.sequence, gone=gone)
         self._settle(id)
 
-    def _apply_mesh(self, facts: Sequence[Fact]) -> None:
+    def _apply_mesh(self, facts: Sequence[Fact], at: float) -> None:
         for fact in facts:
             match fact:
                 case BrakeSet():
@@ -208,6 +211,10 @@ class Fleet(FleetTables):
                     self.told_recipes = {name: each for name, each in self.told_recipes.items() if name != engine}
                 case FormatRaised():
                     self.formats = formats.after(self.formats, fact)
+                case SecretSet():
+                    self.secrets = {**self.secrets, fact.name: SecretView(fact.version, fact.sealed, at)}
+                case SecretRemoved(name=removed):
+                    self.secrets = {name: view for name, view in self.secrets.items() if name != removed}
                 case _:
                     pass
 

@@ -14,6 +14,7 @@ from weft_fleet.canonical import digest_of
 from weft_fleet.model_view import ModelView
 from weft_fleet.node_view import NodeView
 from weft_fleet.replica_view import ReplicaView
+from weft_fleet.secret_view import SecretView
 
 NO_ASSIGNMENTS = NodeAssignments()
 
@@ -43,6 +44,8 @@ class FleetTables:
     """How nodes install an engine, where an admin told."""
     formats: Mapping[str, int] = field(default_factory=lambda: dict[str, int]())
     """The facts (`<kind>.<type>`) that may be written in versions above 1, each with the newest one."""
+    secrets: Mapping[str, SecretView] = field(default_factory=dict[str, SecretView])
+    """Secrets by name, which specs may name. Their values are nowhere in the log."""
     _assigned: dict[NodeId, NodeAssignments] = field(default_factory=dict[NodeId, NodeAssignments])
     _names: dict[str, ModelId] = field(default_factory=dict[str, ModelId])
 

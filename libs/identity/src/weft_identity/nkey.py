@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Self
 
-from nacl.exceptions import BadSignatureError
+from nacl.exceptions import BadSignatureError, CryptoError
 from nacl.signing import SigningKey, VerifyKey
 
 _SEED_PREFIX = 18 << 3
@@ -102,6 +102,18 @@ def signed_by(public: str, message: bytes, signature: bytes) -> bool:
     except (BadSignatureError, ValueError):  # ValueError: a signature that isn't 64 bytes long
         return False
     return True
+
+
+def for_agreement(public: str) -> bytes:
+    """The same key as X25519 has it, 32 bytes: what is sealed to it, the holder of the seed opens.
+
+    Raises:
+        BadKey: `public` is no public key, or names no good point of the curve.
+    """
+    try:
+        return bytes(VerifyKey(_public_bytes(public)[1:]).to_curve25519_public_key())
+    except (CryptoError, ValueError) as error:
+        raise BadKey("this key names no point that something can be sealed to") from error
 
 
 def _public_bytes(public: str) -> bytes:

@@ -7,8 +7,15 @@ from weft_contracts.backends import BackendRecipe, BackendVariant, builtin_recip
 from weft_contracts.engines import BUILTIN, EngineProfile
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.values import ENGINE_NAME, Backend, ModelSpec
+from weft_contracts.secrets import SECRET_NAME
 
 ENGINES: st.SearchStrategy[str] = st.sampled_from(sorted(BUILTIN)) | st.from_regex(ENGINE_NAME, fullmatch=True)
+
+
+_OF_SECRETS: dict[str, st.SearchStrategy[str]] = {
+    "name": st.from_regex(SECRET_NAME, fullmatch=True),
+    "sealed": st.from_regex("[0-9a-f]{32}", fullmatch=True),
+}
 
 
 def profiles(names: st.SearchStrategy[str]) -> st.SearchStrategy[EngineProfile]:
@@ -36,4 +43,6 @@ st.register_type_strategy(ModelSpec, st.builds(ModelSpec, engine=ENGINES))
 def drawn(fact: type[Fact], **given: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Facts of one type: some fields as given, the rest by their types."""
     patterned = {"engine": ENGINES} if "engine" in fact.model_fields else {}
+    if "secret" in str(fact.model_fields["type"].default):
+        patterned = {name: drawn_by for name, drawn_by in _OF_SECRETS.items() if name in fact.model_fields}
     return st.builds(fact, **{**patterned, **given})

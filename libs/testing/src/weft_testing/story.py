@@ -248,8 +248,11 @@ class MeshUnderTest:
         body = {"model": model, "temperature": 0, "messages": [{"role": "user", "content": question}], **fields}
         return self.http.post(f"{self.url}/v1/chat/completions", json=body, headers=headers)
 
-    def weft(self, *words: str, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
-        """Run the command line against this mesh. Raises NotInTime where it doesn't end within `timeout` seconds."""
+    def weft(self, *words: str, typed: str = "", timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
+        """Run the command line against this mesh; `typed` stands in its stdin.
+
+        Raises NotInTime where it doesn't end within `timeout` seconds.
+        """
         try:
             return subprocess.run(
                 self._inside([*_WEFT, *words]),
@@ -258,7 +261,7 @@ class MeshUnderTest:
                 text=True,
                 check=False,
                 timeout=timeout,
-                stdin=subprocess.DEVNULL,
+                input=typed,
             )
         except subprocess.TimeoutExpired:
             raise NotInTime(f"weft {' '.join(words)} still runs after {timeout:g} s") from None

@@ -22,6 +22,7 @@ from weft_gateway.inbound.admin.events import Events
 from weft_gateway.inbound.admin.keys import APIKeys
 from weft_gateway.inbound.admin.logs import ReplicaLogs
 from weft_gateway.inbound.admin.models import Models
+from weft_gateway.inbound.admin.named_secrets import NamedSecrets
 from weft_gateway.inbound.admin.node_caps import NodeCaps
 from weft_gateway.inbound.admin.node_labels import NodeLabels
 from weft_gateway.inbound.admin.node_models import NodeModels
@@ -42,6 +43,7 @@ from weft_gateway.inbound.inference.unary_dispatcher import UnaryDispatcher
 from weft_gateway.inbound.metrics import Metrics
 from weft_gateway.inbound.nodes.heartbeats import Heartbeats
 from weft_gateway.inbound.nodes.joining import Joining
+from weft_gateway.inbound.nodes.node_secrets import NodeSecrets
 from weft_gateway.inbound.nodes.registration_quota import RegistrationQuota
 from weft_gateway.inbound.nodes.self_service import SelfService
 from weft_gateway.inbound.openai.hot_routes import HotRoutes
@@ -53,6 +55,7 @@ from weft_gateway.outbound.connection_pool import ConnectionPool
 from weft_gateway.outbound.first_key import FirstKey
 from weft_gateway.outbound.key_names import KeyNames
 from weft_gateway.outbound.log_space import LogSpace
+from weft_gateway.outbound.sealed_values import SealedValues
 from weft_gateway.outbound.tls import GatewayTLS, gateway_tls
 from weft_gateway.projections.lazy_tables import LazyTables
 from weft_gateway.projections.memory import Memory
@@ -107,6 +110,7 @@ async def start(runtime: Runtime) -> None:
     async def credential(node: NodeId) -> bytes | None:
         return await get_credential(client, node)
 
+    sealed = SealedValues(runtime)
     events = Events(runtime.log, projection, directory.name_of_node)
     logs = ReplicaLogs(directory, tls.node)
     heartbeats = Heartbeats(directory)
@@ -124,10 +128,12 @@ async def start(runtime: Runtime) -> None:
         RegistrationTokens(tokens, asking, tls.authority).router,
         APIKeys(memory.keys, asking, KeyNames(runtime)).router,
         EngineProfiles(directory, asking).router,
+        NamedSecrets(directory, asking, sealed).router,
         Brake(asking).router,
         Upgrades(directory, asking).router,
         Joining(directory, tokens, asking, credential, quota, certified=tls.authority is not None).router,
         SelfService(directory, asking).router,
+        NodeSecrets(directory, sealed.copy).router,
         heartbeats.router,
         Models(directory, asking, people.lists).router,
         Replicas(people.lists).router,

@@ -30,6 +30,7 @@ from weft_gateway.inbound.admin.engine_profiles import EngineProfiles
 from weft_gateway.inbound.admin.events import Events
 from weft_gateway.inbound.admin.keys import APIKeys
 from weft_gateway.inbound.admin.models import Models
+from weft_gateway.inbound.admin.named_secrets import NamedSecrets
 from weft_gateway.inbound.admin.node_caps import NodeCaps
 from weft_gateway.inbound.admin.node_labels import NodeLabels
 from weft_gateway.inbound.admin.node_models import NodeModels
@@ -42,6 +43,7 @@ from weft_gateway.inbound.admin.upgrade import Upgrades
 from weft_gateway.inbound.http.answer import Answer, answered_by
 from weft_gateway.inbound.nodes.heartbeats import Heartbeats
 from weft_gateway.inbound.nodes.joining import Joining
+from weft_gateway.inbound.nodes.node_secrets import NodeSecrets
 from weft_gateway.inbound.nodes.self_service import SelfService
 from weft_gateway.inbound.openai.models import OpenAIModels
 
@@ -133,6 +135,7 @@ def api() -> dict[str, Any]:
         RegistrationTokens(NONE, NONE),
         APIKeys(NONE, NONE, NONE),
         EngineProfiles(NONE, NONE),
+        NamedSecrets(NONE, NONE, NONE),
         Brake(NONE),
         Upgrades(NONE, NONE),
         Models(NONE, NONE, NONE),
@@ -144,6 +147,7 @@ def api() -> dict[str, Any]:
         Joining(NONE, NONE, NONE, NONE, NONE),
         Heartbeats(NONE),
         SelfService(NONE, NONE),
+        NodeSecrets(NONE, NONE),
     ):
         app.include_router(part.router)
     return app.openapi()

@@ -24,6 +24,7 @@ from weft_registry.inbound.service_poller import ServicePoller
 from weft_registry.inbound.traffic_poller import TrafficPoller
 from weft_registry.outbound.credentials import Issuer
 from weft_registry.outbound.revocations import Revocations
+from weft_registry.outbound.secret_copies import SecretCopies
 from weft_registry.outbound.system_account import SystemAccount
 from weft_registry.outbound.topology import keep_topology
 from weft_registry.settings import RegistrySettings
@@ -98,6 +99,10 @@ async def start(runtime: Runtime) -> None:
         authority=_certificates(settings),
     )
     runtime.spawn("credentials", issuer.run())
+    copies = SecretCopies(
+        runtime, state, leadership, authority, lambda: projection.caught_up.is_set() and projection.halted is None
+    )
+    runtime.spawn("secrets", copies.run())
 
 
 def _trust(folder: Path) -> trust.Trust:

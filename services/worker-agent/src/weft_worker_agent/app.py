@@ -24,6 +24,7 @@ from weft_worker_agent.inbound.log_tails import LogTails
 from weft_worker_agent.inbound.machine_loop import MachineWatch
 from weft_worker_agent.inbound.own_drain import OwnDrain
 from weft_worker_agent.inbound.pressure_loop import PressureWatch
+from weft_worker_agent.inbound.secrets_loop import SecretsLoop
 from weft_worker_agent.inbound.steering_loop import SteeringLoop, follow_supervisor
 from weft_worker_agent.inbound.wake import Wake
 from weft_worker_agent.outbound.backends.environments import InstalledBackend
@@ -39,6 +40,7 @@ from weft_worker_agent.outbound.mesh.identity import BadIdentity, NodeIdentity, 
 from weft_worker_agent.outbound.mesh.joining import CannotJoin, Joining
 from weft_worker_agent.outbound.mesh.lease import LeaseThread
 from weft_worker_agent.outbound.mesh.mesh_trust import MeshTrust
+from weft_worker_agent.outbound.mesh.node_secrets import NodeSecrets
 from weft_worker_agent.outbound.processes.hosts import Hosts
 from weft_worker_agent.outbound.processes.supervisor_client import SupervisorClient, SupervisorGone
 from weft_worker_agent.outbound.supervisor import join_token
@@ -74,6 +76,9 @@ class Agent:
             _log.warning("an engine's own environment is not used", reason=fault)
         for fault in inventory.engine_faults():
             _log.warning("an engine is not used", reason=fault)
+        trust = MeshTrust(certificate, settings.token[1]) if certificate is not None else None
+        self._gateway = Gateway(settings.gateway_url, identity, trust=trust)
+        node_secrets = NodeSecrets(self._gateway)
         self._own_environments = own.found
         self._installer: Installer | None = None
         if settings.install == "all":
@@ -97,7 +102,9 @@ class Agent:
             wake=lambda: self._changed(),
             tls_folder=certificate.folder if certificate is not None else None,
             canary_after_s=settings.canary_after,
+            secrets=node_secrets,
         )
+        self._secrets = SecretsLoop(self._own, self._hosts, node_secrets, settings.secrets_every)
         self._bounds = settings.load_bounds
         self._steering = SteeringLoop(self._own, self._hosts, time.monotonic, self._bounds)
         self._health = Health()
@@ -109,8 +116,6 @@ class Agent:
             self._pressure = PressureWatch(identity.node, self._own, self._hosts, self._nvml, lambda: self._changed())
         self._lease: LeaseThread | None = None
         self._log_connection: LogConnection | None = None
-        trust = MeshTrust(certificate, settings.token[1]) if certificate is not None else None
-        self._gateway = Gateway(settings.gateway_url, identity, trust=trust)
         self._own_drain = OwnDrain(self._gateway, self._own)
         self._stop = asyncio.Event()
         self._host_changed = Wake()
@@ -137,6 +142,7 @@ class Agent:
             "log connection": self._log_connection.run(),
             "pulses": self._hosts.watch_pulses(self._settings.stall_bounds),
             "loads": self._hosts.watch_loads(self._bounds.still_s / 4),
+            "secrets": self._secrets.run(),
             "pulse": self._beat(),
             "machine": self._machine.run(),
             "leaving": self._own_drain.come_back(),

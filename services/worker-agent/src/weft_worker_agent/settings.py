@@ -102,6 +102,8 @@ class WorkerSettings(BaseSettings):
     """The same while its processes compute: a long prompt is one step."""
     canary_after: Annotated[float, Field(ge=0, le=86400)] = 60.0
     """Seconds without a step after which an idle engine is asked for a token; 0: never."""
+    secrets_every: Annotated[float, Field(ge=0.1, le=86400)] = 60.0
+    """Seconds between two looks whether a secret that something here names has another value."""
     stop_timeout: Annotated[float, Field(gt=0, le=MAX_STOP_S)] = DEFAULT_STOP_S
     """Seconds that running requests have when the worker stops."""
     drain_timeout: Annotated[float, Field(ge=0, le=MAX_DRAIN_S)] = DEFAULT_DRAIN_S

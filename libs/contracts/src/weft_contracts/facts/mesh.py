@@ -8,6 +8,7 @@ from weft_contracts.backends.recipe import BackendRecipe
 from weft_contracts.engines.profile import EngineProfile
 from weft_contracts.facts.fact import Fact, Versioned
 from weft_contracts.facts.values import EngineName
+from weft_contracts.secrets import SealedId, SecretName
 from weft_contracts.subjects import Kind
 
 
@@ -80,6 +81,23 @@ class BackendWithdrawn(_Mesh, frozen=True):
     engine: EngineName
 
 
+class SecretSet(_Mesh, frozen=True):
+    """A secret has another value from here on. Only its name stands here."""
+
+    type: Literal["secret_set"] = "secret_set"
+    name: SecretName
+    version: int
+    """The sequence of the request: each value of a name has a higher one, whatever was removed between them."""
+    sealed: SealedId
+
+
+class SecretRemoved(_Mesh, frozen=True):
+    """There is no secret of this name any more."""
+
+    type: Literal["secret_removed"] = "secret_removed"
+    name: SecretName
+
+
 MeshFact = Annotated[
     Founded
     | BrakeSet
@@ -88,6 +106,8 @@ MeshFact = Annotated[
     | EngineProfileSet
     | EngineProfileWithdrawn
     | BackendSet
-    | BackendWithdrawn,
+    | BackendWithdrawn
+    | SecretSet
+    | SecretRemoved,
     Field(discriminator="type"),
 ]

@@ -9,6 +9,7 @@ from weft_contracts.engines.profile import EngineProfile
 from weft_contracts.facts.fact import Fact, Versioned
 from weft_contracts.facts.values import Addresses, Caps, EngineName, ModelSpec, NodeKind, Scope, VramBudget
 from weft_contracts.ids import KeyId, ModelId, NodeId, TokenId
+from weft_contracts.secrets import SealedId, SecretName
 from weft_contracts.subjects import Kind
 
 
@@ -210,6 +211,21 @@ class BackendWithdrawalRequested(_Request, frozen=True):
     engine: EngineName
 
 
+class SecretRequested(_Request, frozen=True):
+    """Keep a value for a name; the value lies sealed to the registry's key in the bucket of secrets."""
+
+    type: Literal["secret_requested"] = "secret_requested"
+    name: SecretName
+    sealed: SealedId
+
+
+class SecretRemovalRequested(_Request, frozen=True):
+    """Forget a secret that no live revision names."""
+
+    type: Literal["secret_removal_requested"] = "secret_removal_requested"
+    name: SecretName
+
+
 class DeployRequested(Versioned, _Request, frozen=True):
     """A model, or a new revision of the model that bears this name."""
 
@@ -293,6 +309,8 @@ RegistryRequest = (
     | EngineProfileWithdrawalRequested
     | BackendRequested
     | BackendWithdrawalRequested
+    | SecretRequested
+    | SecretRemovalRequested
 )
 ReconcilerRequest = DeployRequested | TrialRequested | DeleteRequested | RetryRequested | UnloadRequested
 GatewayRequest = KeyRequested | KeyRevocationRequested

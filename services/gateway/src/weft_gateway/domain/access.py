@@ -13,9 +13,8 @@ from weft_gateway.domain.refused import Refused
 
 Policy = Literal["local", "keys", "anyone"]
 """Who needs no key. `local`: this machine, by its own name and no foreign page; `keys`: nobody; `anyone`: everybody."""
-NODE_ROUTES = frozenset(
-    {f"/api/node/{what}" for what in ("register", "credential", "heartbeat", "models", "drain", "resume", "deregister")}
-)
+_OF_NODES = ("register", "credential", "heartbeat", "models", "drain", "resume", "deregister", "secret")
+NODE_ROUTES = frozenset({f"/api/node/{what}" for what in _OF_NODES})
 """The nodes' own routes: each checks a token or a signature itself."""
 REGISTER = "/api/node/register"
 MAX_NODES_BODY = 64 * 1024

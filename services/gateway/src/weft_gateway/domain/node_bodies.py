@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 from weft_contracts.facts.values import Caps, NodeKind
 from weft_contracts.names import LONGEST_NODE_NAME, NAME
+from weft_contracts.secrets import SECRET_NAME
 
 MAX_REASON = 500
 DRAIN_S = 60.0
@@ -71,4 +72,12 @@ class HeartbeatBody(SignedBody, frozen=True, forbid_unknown_fields=True):
     problem: Annotated[str, Meta(max_length=MAX_REASON, pattern=r"^[^\x00-\x1f\x7f]*" + _END)] = ""
 
 
-NODE_BODIES = (RegisterBody, SignedBody, SignedDrainBody, HeartbeatBody)
+class SecretPollBody(SignedBody, frozen=True, forbid_unknown_fields=True):
+    """A secret that the node needs, signed over `weft-secret:<name>:<node>:<nonce>`."""
+
+    name: Annotated[str, Meta(pattern=f"^{SECRET_NAME}{_END}")]
+    have: Annotated[int, Meta(ge=0, le=1 << 53)] = 0
+    """The version that it has; 0: none."""
+
+
+NODE_BODIES = (RegisterBody, SignedBody, SignedDrainBody, HeartbeatBody, SecretPollBody)

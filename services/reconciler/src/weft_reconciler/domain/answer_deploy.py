@@ -29,6 +29,7 @@ from weft_reconciler.domain.spec_faults import (
     fault_of_context,
     fault_of_engine,
     fault_of_name,
+    fault_of_secrets,
     fault_of_spec,
     fault_of_task,
 )
@@ -61,6 +62,9 @@ def answer_deploy(
         return pending.rejected(400, fault)
     if (why := unwritable(asked, state.fleet.formats)) is not None:
         return pending.rejected(409, why)
+    fault = fault_of_secrets(asked.spec, state.fleet.secrets)
+    if fault is not None:
+        return pending.rejected(422, fault)
     wait_s = time.timeouts.deploy_wait
     deploy = Deploy(pending, asked, wait_s, may_wait=time.waited(pending.at) < wait_s)
     nodes = inspected(state)

@@ -1,12 +1,13 @@
 """What can be wrong with a spec: by itself, or beside what the nodes have. Each fault is one sentence."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 
 from weft_contracts.backends import Recipes
 from weft_contracts.engines import FileFormat, Profiles
 from weft_contracts.engines.given import fault_of_given
 from weft_contracts.facts.values import BuiltinSource, ModelSpec, PathSource, SimulatedSource
+from weft_contracts.secrets import MOST_IN_A_SPEC, NAMED, is_secret_name, secrets_in
 from weft_fleet import NodeView
 from weft_placement.claim import ClaimUnknown, need_of
 from weft_placement.installable import obtainable
@@ -32,7 +33,14 @@ def fault_of_name(name: str) -> str | None:
 
 def fault_of_spec(spec: ModelSpec, engines: Profiles) -> str | None:
     """What is wrong with a spec whatever the nodes have."""
-    return _size(spec) or _source(spec, engines) or _given(spec, engines) or _bounds(spec) or _selector(spec)
+    return (
+        _size(spec)
+        or _source(spec, engines)
+        or _given(spec, engines)
+        or _bounds(spec)
+        or _selector(spec)
+        or _secrets(spec)
+    )
 
 
 def _size(spec: ModelSpec) -> str | None:
@@ -89,6 +97,23 @@ def _selector(spec: ModelSpec) -> str | None:
         if key.startswith("!") and value:
             return f"the selector {key}: {value} can't be met: !key asks for absence and takes no value"
     return None
+
+
+def _secrets(spec: ModelSpec) -> str | None:
+    named = sorted(secrets_in(spec.engine_args))
+    wrong = next((name for name in named if not is_secret_name(name)), None)
+    if wrong is not None:
+        letters = "1 to 63 of a-z, A-Z, 0-9, - and _"
+        return f"engine_args say {NAMED + wrong[:64]!r}, and no secret can be called so: want {letters}"
+    if len(named) > MOST_IN_A_SPEC:
+        return f"engine_args name {len(named)} secrets, {MOST_IN_A_SPEC} are allowed"
+    return None
+
+
+def fault_of_secrets(spec: ModelSpec, known: Collection[str]) -> str | None:
+    """What is wrong with the secrets that a spec names beside those that the mesh has."""
+    lacking = sorted(name for name in secrets_in(spec.engine_args) if name not in known)
+    return f"there is no secret {lacking[0]}: set it first, by `weft secrets set {lacking[0]}`" if lacking else None
 
 
 def fault_of_context(spec: ModelSpec) -> str | None:

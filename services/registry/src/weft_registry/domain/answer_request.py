@@ -20,6 +20,8 @@ from weft_contracts.facts.request import (
     RemovalRequested,
     ReplicaCapRequested,
     ResumeRequested,
+    SecretRemovalRequested,
+    SecretRequested,
     TokenRequested,
     TokenRevocationRequested,
     UncordonRequested,
@@ -40,6 +42,7 @@ from weft_registry.domain.join import DEFAULT_LIMITS, NOBODY, join
 from weft_registry.domain.labels import label
 from weft_registry.domain.liveness import lift_brake
 from weft_registry.domain.removal import remove
+from weft_registry.domain.secrets import remove_secret, set_secret
 from weft_registry.domain.state import RegistryState
 from weft_registry.domain.token_requests import create, revoke
 from weft_registry.domain.upgrade import NOT_ASKED, ServicesHeard, finish
@@ -78,6 +81,10 @@ def answer(
             return set_backend(state, pending, fact)
         case BackendWithdrawalRequested():
             return withdraw_backend(state, pending, fact)
+        case SecretRequested():
+            return set_secret(state, pending, fact)
+        case SecretRemovalRequested():
+            return remove_secret(state, pending, fact)
         case _:  # the others are about one node
             pass
     node = state.fleet.nodes.get(fact.node)

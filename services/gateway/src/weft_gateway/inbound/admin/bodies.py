@@ -5,7 +5,7 @@ Unknown fields are refused: a typo must not pass as a default.
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, SecretStr
 from weft_contracts.budget import parse_budget
 from weft_contracts.facts.values import (
     ArgumentValue,
@@ -18,6 +18,7 @@ from weft_contracts.facts.values import (
     VramBudget,
 )
 from weft_contracts.names import LONGEST_MODEL_NAME, NAME
+from weft_contracts.secrets import MOST_BYTES
 
 from weft_gateway.domain.node_bodies import DRAIN_S, MAX_DRAIN_S, MAX_REASON
 
@@ -136,6 +137,13 @@ class TokenBody(BaseModel, frozen=True, extra="forbid"):
     most_waiting: Annotated[int, Field(ge=1, le=100_000)] | None = None
     """So many nodes that joined with it may wait for approval at once, and so many may come within a minute; null: as
     many as the settings say."""
+
+
+class SecretBody(BaseModel, frozen=True, extra="forbid"):
+    """The value of a secret. It is sealed at once and shown by nothing."""
+
+    value: Annotated[SecretStr, Field(min_length=1, max_length=MOST_BYTES)]
+    """Text, of at most 32 KiB as UTF-8."""
 
 
 class KeyBody(BaseModel, frozen=True, extra="forbid"):

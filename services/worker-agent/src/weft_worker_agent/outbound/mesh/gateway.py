@@ -13,6 +13,7 @@ from weft_worker_agent.outbound.mesh.credential import Credential, parse
 from weft_worker_agent.outbound.mesh.identity import NodeIdentity
 from weft_worker_agent.outbound.mesh.mesh_clock import MeshClock
 from weft_worker_agent.outbound.mesh.mesh_trust import MeshTrust, NotTheMesh, gateway_name, reason
+from weft_worker_agent.outbound.mesh.sealed_copy import SealedCopy
 
 if TYPE_CHECKING:
     import httpx
@@ -102,6 +103,25 @@ class Gateway:
     async def resume(self) -> None:
         """Lift this node's own drain. Raises Refused, UnknownNode, NotNow."""
         await self._said("resume")
+
+    async def secret(self, name: str, have: int) -> SealedCopy | None:
+        """Fetch a secret that is newer than the version `have`; None while there is nothing to fetch.
+
+        Raises Refused (403, 404, 409: it can't be had as things stand), NotNow.
+        """
+        body = self._signed(f"secret:{name}", f"{self.clock.now():.3f}") | {"name": name, "have": have}
+        response = await self._say("/api/node/secret", body)
+        if response.status_code in (202, 429, 503):
+            waits = "the registry has not laid it out yet" if response.status_code == 202 else _sentence(response)
+            raise NotNow(waits, response.status_code, _after(response))
+        if 400 <= response.status_code < 500:
+            raise Refused(response.status_code, _sentence(response))
+        if not response.is_success:
+            raise NotNow(_sentence(response), response.status_code, _after(response))
+        try:
+            return SealedCopy.of(response.json())
+        except (ValueError, KeyError, TypeError):
+            raise NotNow("the gateway's answer is no secret") from None
 
     async def _said(self, what: str, **fields: float | str) -> None:
         body = self._signed(what, f"{self.clock.now():.3f}")

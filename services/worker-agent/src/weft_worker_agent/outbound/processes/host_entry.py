@@ -1,7 +1,7 @@
 """What the agent keeps of one engine host, beside what the rules see of it, and what it hears of it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,8 @@ class HostEntry:
     computed_s: float | None = None
     """Processor time of its processes at the last look; None: it was not looked at."""
     load: ReplicaLoad | None = None
+    told: dict[str, int] = field(default_factory=dict[str, int])
+    """Which version of each secret it has; empty for an adopted one, which is told anew."""
 
     def heard_line(self, status: Status) -> None:
         """A status line of a host, or the same one again."""

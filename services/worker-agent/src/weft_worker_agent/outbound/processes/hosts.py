@@ -14,7 +14,8 @@ from typing import Any
 from weft_contracts.digest import source_key
 from weft_contracts.engines import BUILTIN, Profiles
 from weft_contracts.facts.values import Vendor
-from weft_contracts.ids import Incarnation, NodeId
+from weft_contracts.ids import Incarnation, NodeId, ReplicaId
+from weft_contracts.secrets import secrets_in
 from weft_contracts.signals import ReplicaLoad
 from weft_runtime.logs import get_logger
 
@@ -28,6 +29,7 @@ from weft_worker_agent.outbound.backends.installer import Installer, InstallFail
 from weft_worker_agent.outbound.files.metadata import Offer
 from weft_worker_agent.outbound.files.model_files import Found, NotFound, look
 from weft_worker_agent.outbound.machine.memory_kills import memory_kills
+from weft_worker_agent.outbound.mesh.node_secrets import HeldSecret, NodeSecrets, NoSecret, lines
 from weft_worker_agent.outbound.processes import launch
 from weft_worker_agent.outbound.processes.engine_ports import NoPort, next_port
 from weft_worker_agent.outbound.processes.host_entry import HostContext, HostEntry
@@ -63,13 +65,14 @@ class Hosts:
         wake: Callable[[], None],
         tls_folder: Path | None = None,
         canary_after_s: float = launch.CANARY_AFTER_S,
+        secrets: NodeSecrets | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`address` is where engines listen, `first_port` the lowest of their ports (0: any); `pythons` are the
         interpreters of engines with an environment of their own, `engines` those that this node knows; `installer`
         makes the environments of others (None: nothing is installed); `wake` is called when rules have something to
         look at. `tls_folder`: the node's certificate, which hosts show; None: they speak plainly. `canary_after_s`:
-        see the launch.
+        see the launch. `secrets`: where the values come from that a spec names; None: it has none.
         """
         self._context = HostContext(node, address, tls_folder, clock, wake)
         self._supervisor = supervisor
@@ -80,6 +83,7 @@ class Hosts:
         self._installer = installer
         self._first_port = first_port
         self._canary_after_s = canary_after_s
+        self._secrets = secrets
         self._entries: dict[Incarnation, HostEntry] = {}
         self._kills = deque([memory_kills()], maxlen=3)
         """The last looks, so that the first of them is older than the end that is explained by what came since."""
@@ -202,12 +206,18 @@ class Hosts:
                 self._context.tls_folder,
                 self._canary_after_s,
             )
-            argv = launch.command(interpreter.python, file)
+            secrets = await self._secrets_of(entry, assignment)
+            argv = launch.command(interpreter.python, file, secrets=secrets is not None)
             if entry.host.retire_at is not None:
                 entry.set_end(End(None, "retired before its start", permanent=False))
                 return
-            environment = {**launch.environment(), **interpreter.environment}
-            entry.pid = await self._supervisor.spawn(identity.incarnation, argv, environment, identity.body())
+            entry.pid = await self._supervisor.spawn(
+                identity.incarnation,
+                argv,
+                {**launch.environment(), **interpreter.environment},
+                identity.body(),
+                lines(secrets) if secrets is not None else None,
+            )
             entry.supervised = True
             _log.info("host started", replica=identity.replica, incarnation=identity.incarnation)
         except InstallFailed as failed:
@@ -225,6 +235,8 @@ class Hosts:
             entry.set_end(End(None, why, permanent=False))
         except (SupervisorRefused, KeyError) as error:
             entry.set_end(End(None, f"the engine could not be started: {error}", permanent=False))
+        except NoSecret as missing:
+            entry.set_end(End(None, str(missing), permanent=False))
         self._context.wake()
 
     async def _interpreter(
@@ -247,6 +259,30 @@ class Hosts:
             backend = await installer.want(engine, variant)
             entry.host = replace(entry.host, installing=False, started_at=self._context.clock())
         return await installer.interpreter(backend) if backend is not None else own
+
+    async def _secrets_of(self, entry: HostEntry, assignment: Assignment) -> dict[str, HeldSecret] | None:
+        """The values that a host is started with; None where its spec names none. Raises NoSecret."""
+        names = secrets_in(assignment.fact.spec.engine_args)
+        if not names:
+            return None
+        if self._secrets is None:
+            raise NoSecret(f"the secret {min(names)} can't be fetched: this worker has no gateway for it")
+        found = await self._secrets.fetched(names, lambda: entry.host.retire_at is None and entry.host.term_at is None)
+        entry.told = {name: each.version for name, each in found.items()}
+        return found
+
+    async def tell_secrets(self, replica: ReplicaId, secrets: Mapping[str, HeldSecret]) -> None:
+        """Tell a replica's living hosts what is newer than what they have. Raises SupervisorGone."""
+        for entry in [e for e in self._entries.values() if e.host.replica == replica]:
+            newer = {name: each for name, each in secrets.items() if entry.told.get(name) != each.version}
+            if not newer or not entry.host.lives or not entry.supervised:
+                continue
+            entry.told.update({name: each.version for name, each in newer.items()})
+            try:
+                await self._supervisor.tell(entry.host.incarnation, lines(newer))
+                _log.info("host told of secrets", incarnation=entry.host.incarnation, secrets=sorted(newer))
+            except SupervisorRefused as refusal:
+                _log.warning("host not told of secrets", incarnation=entry.host.incarnation, why=str(refusal))
 
     def _ports(self) -> set[int]:
         """Those of the living hosts."""

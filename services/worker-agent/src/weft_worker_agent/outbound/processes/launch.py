@@ -14,7 +14,7 @@ from weft_contracts.ids import Incarnation, NodeId, ReplicaId
 from weft_worker_agent.domain.claimed_devices import ClaimedDevice
 from weft_worker_agent.domain.own_part import Assignment
 from weft_worker_agent.outbound.files import private_file
-from weft_worker_agent.outbound.supervisor.child import LIFELINE
+from weft_worker_agent.outbound.supervisor.child import LIFELINE, SECRETS
 from weft_worker_agent.outbound.supervisor.environment import HOSTS, chosen
 
 CANARY_AFTER_S = 60.0
@@ -124,9 +124,10 @@ def write_launch_file(
     return target
 
 
-def command(python: str, launch_file: Path) -> list[str]:
-    """How a host is started; the supervisor puts the number of its lifeline in."""
-    return [python, "-m", "weft_engine", "--launch", str(launch_file), "--lifeline", LIFELINE]
+def command(python: str, launch_file: Path, *, secrets: bool = False) -> list[str]:
+    """How a host is started; the supervisor puts in the numbers of its lifeline and of the pipe for its secrets."""
+    told = ["--secrets", SECRETS] if secrets else []
+    return [python, "-m", "weft_engine", "--launch", str(launch_file), "--lifeline", LIFELINE, *told]
 
 
 def environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:

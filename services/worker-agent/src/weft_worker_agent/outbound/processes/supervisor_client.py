@@ -45,14 +45,25 @@ class SupervisorClient:
         answer = await self._ask({"op": "list"})
         return [_kept(host) for host in answer["hosts"]]
 
-    async def spawn(self, host_id: str, argv: list[str], env: dict[str, str], launch: dict[str, Any]) -> int:
-        """Start a host; its process number. Raises SupervisorRefused, SupervisorGone."""
-        request = {"op": "spawn", "host_id": host_id, "argv": argv, "env": env, "launch": launch}
+    async def spawn(
+        self, host_id: str, argv: list[str], env: dict[str, str], launch: dict[str, Any], secrets: str | None = None
+    ) -> int:
+        """Start a host; its process number. `secrets`: lines for its pipe; None: it has none.
+
+        Raises SupervisorRefused, SupervisorGone.
+        """
+        request: dict[str, Any] = {"op": "spawn", "host_id": host_id, "argv": argv, "env": env, "launch": launch}
+        if secrets is not None:
+            request["secrets"] = secrets
         return int((await self._ask(request))["pid"])
 
     async def signal(self, host_id: str, name: str) -> None:
         """TERM or KILL a host's process group. Raises SupervisorRefused (no such host), SupervisorGone."""
         await self._ask({"op": "signal", "host_id": host_id, "signal": name})
+
+    async def tell(self, host_id: str, secrets: str) -> None:
+        """Write lines to a host's pipe for secrets. Raises SupervisorRefused (it has none), SupervisorGone."""
+        await self._ask({"op": "tell", "host_id": host_id, "secrets": secrets})
 
     async def reap(self, host_id: str) -> None:
         """Forget an ended host. Raises SupervisorRefused (it lives, or is not there), SupervisorGone."""

@@ -9,6 +9,8 @@ _PR_SET_PDEATHSIG = 1
 CANNOT_START = 127
 LIFELINE = "{lifeline}"
 """Stands in a command for the number of its lifeline's descriptor."""
+SECRETS = "{secrets}"
+"""Stands in a command for the number of the pipe by which its secrets come."""
 _RESET = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE)
 
 
@@ -18,6 +20,7 @@ def start(
     *,
     stdout: int | None = None,
     stderr: int | None = None,
+    secrets: int | None = None,
 ) -> tuple[int, int]:
     """Start a command; its process number, and the end of its lifeline that the supervisor must hold open.
 
@@ -26,6 +29,7 @@ def start(
     Args:
         env: the whole environment; `WEFT_LIFELINE_FD` is added to it.
         stdout, stderr: descriptors for its output; None: the supervisor's own.
+        secrets: the end of a pipe that it reads; None: it has none.
 
     A command that can't be executed ends with status 127 and a line on stderr. The supervisor has one thread, so
     there is nothing that a fork could leave half done.
@@ -57,7 +61,11 @@ def start(
         if stderr is not None:
             os.dup2(stderr, 2)
         os.set_inheritable(lifeline, True)
-        command = [str(lifeline) if part == LIFELINE else part for part in argv]
+        numbers = {LIFELINE: str(lifeline)}
+        if secrets is not None:
+            os.set_inheritable(secrets, True)
+            numbers[SECRETS] = str(secrets)
+        command = [numbers.get(part, part) for part in argv]
         os.execvpe(argv[0], command, {**env, "WEFT_LIFELINE_FD": str(lifeline)})
     except (OSError, ValueError) as error:
         os.write(2, f"cannot start {argv[0]}: {error}\n".encode())

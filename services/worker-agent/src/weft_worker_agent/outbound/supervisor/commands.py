@@ -7,6 +7,7 @@ from typing import Any, cast
 from weft_worker_agent.outbound.supervisor.host_output import forget_old_logs
 from weft_worker_agent.outbound.supervisor.host_process import HostProcess
 from weft_worker_agent.outbound.supervisor.orphans import MARK
+from weft_worker_agent.outbound.supervisor.secret_pipe import PipeFull
 
 _SIGNALS = {"TERM": signal.SIGTERM, "INT": signal.SIGINT, "KILL": signal.SIGKILL}
 _ID_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
@@ -19,7 +20,7 @@ class CommandRefused(Exception):
 
 
 class CommandHandler:
-    """Knows the hosts, and does what clients ask for: spawn, list, signal, reap."""
+    """Knows the hosts, and does what clients ask for: spawn, list, signal, tell, reap."""
 
     def __init__(self, logs: str, started: Callable[[HostProcess], None]) -> None:
         self._logs = logs
@@ -45,11 +46,14 @@ class CommandHandler:
                 case "signal":
                     self._signal(body)
                     return {"ok": True}
+                case "tell":
+                    self._tell(body)
+                    return {"ok": True}
                 case "reap":
                     return {"ok": True, "host": self._reap(body)}
                 case other:
-                    raise CommandRefused(f"{other!r} is no request: want spawn, list, signal, reap or follow")
-        except CommandRefused as refusal:
+                    raise CommandRefused(f"{other!r} is no request: want spawn, list, signal, tell, reap or follow")
+        except (CommandRefused, PipeFull) as refusal:
             return {"ok": False, "error": str(refusal)}
         except OSError as error:
             return {"ok": False, "error": f"the supervisor could not do it: {error}"}
@@ -75,12 +79,16 @@ class CommandHandler:
             raise CommandRefused("env: want an object of texts")
         if not isinstance(launch, dict):
             raise CommandRefused("launch: want an object")
+        told = body.get("secrets")
+        if told is not None and not isinstance(told, str):
+            raise CommandRefused("secrets: want a text, a JSON object a line")
         self._make_room()
         forget_old_logs(self._logs)
         identity = cast("dict[str, object]", launch)
         name = identity.get("replica")
         log = f"{self._logs}/host-{name if _is_id(name) else host_id}.log"
-        host = HostProcess(host_id, argv, {**cast("dict[str, str]", env), MARK: host_id}, identity, log=log)
+        environment = {**cast("dict[str, str]", env), MARK: host_id}
+        host = HostProcess(host_id, argv, environment, identity, log=log, secrets=_lines(told))
         self.hosts[host_id] = host
         self._started(host)
         return host
@@ -98,6 +106,14 @@ class CommandHandler:
             raise CommandRefused(f"signal {body.get('signal')!r}: want TERM, INT or KILL")
         self._host(body).end(number)
 
+    def _tell(self, body: dict[str, Any]) -> None:
+        host, told = self._host(body), body.get("secrets")
+        if not isinstance(told, str):
+            raise CommandRefused("secrets: want a text, a JSON object a line")
+        if host.secrets is None:
+            raise CommandRefused(f"host {host.id} was started without secrets")
+        host.secrets.tell(told.encode())
+
     def _reap(self, body: dict[str, Any]) -> dict[str, Any]:
         host = self._host(body)
         if host.exit_code is None:
@@ -109,6 +125,10 @@ class CommandHandler:
         if host is None:
             raise CommandRefused(f"there is no host {body.get('host_id')!r}")
         return host
+
+
+def _lines(told: str | None) -> bytes | None:
+    return told.encode() if told is not None else None
 
 
 def _is_id(value: object) -> bool:

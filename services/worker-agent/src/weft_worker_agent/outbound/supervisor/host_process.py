@@ -8,6 +8,7 @@ from typing import Any
 
 from weft_worker_agent.outbound.supervisor import child
 from weft_worker_agent.outbound.supervisor.host_output import MAX_LINE, MAX_STATUS, HostOutput, Lines
+from weft_worker_agent.outbound.supervisor.secret_pipe import SecretPipe
 
 _READ = 64 * 1024
 
@@ -23,18 +24,24 @@ class HostProcess:
         launch: dict[str, object],
         *,
         log: str,
+        secrets: bytes | None = None,
     ) -> None:
+        """`secrets`: the first lines for the pipe by which it is told secrets; None: it gets no such pipe."""
         self.id = host_id
         self.launch = launch
         self.output = HostOutput(log)
         self.exit_code: int | None = None
         out, out_end = os.pipe()
         err, err_end = os.pipe()
+        self.secrets = SecretPipe(secrets) if secrets is not None else None
+        reading = self.secrets.reading if self.secrets is not None else None
         try:
-            self.pid, self._lifeline = child.start(argv, env, stdout=out_end, stderr=err_end)
+            self.pid, self._lifeline = child.start(argv, env, stdout=out_end, stderr=err_end, secrets=reading)
         finally:
             os.close(out_end)
             os.close(err_end)
+            if self.secrets is not None:
+                self.secrets.started()
         self._pipes: dict[int, tuple[Lines, Callable[[bytes], object]]] = {
             out: (Lines(MAX_STATUS), self.output.stdout_line),
             err: (Lines(MAX_LINE), self.output.stderr_line),
@@ -82,6 +89,8 @@ class HostProcess:
                 del self._pipes[fd]
         self.exit_code = os.waitstatus_to_exitcode(status)
         os.close(self._lifeline)
+        if self.secrets is not None:
+            self.secrets.close()
         self.output.close()
 
     def _more(self, fd: int) -> bool:

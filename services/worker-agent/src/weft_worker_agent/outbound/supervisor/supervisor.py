@@ -154,6 +154,8 @@ class Supervisor:
         elif (host := self._commands.of_pid(pid)) is not None:
             for fd in host.pipes:
                 self._unwatch(fd)
+            if host.secrets is not None:
+                self._unwatch(host.secrets.writing)
             host.ended(status)
             log("host ended", host=host.id, pid=pid, status=host.exit_code)
             self._socket.tell(host.id)
@@ -202,10 +204,20 @@ class Supervisor:
                 self._socket.drop(client)
             else:
                 self._poll.modify(client.fd, select.POLLIN | (select.POLLOUT if client.wants_to_write else 0))
+        for host in self._commands.living():
+            if host.secrets is not None and host.secrets.waits and host.secrets.writing not in self._on:
+                self._watch(host.secrets.writing, lambda _, host=host: self._told(host), select.POLLOUT)
 
-    def _watch(self, fd: int, on: Callable[[int], None]) -> None:
+    def _told(self, host: HostProcess) -> None:
+        """There is room in a host's pipe, or its other end is closed."""
+        if host.secrets is not None:
+            self._unwatch(host.secrets.writing)
+            host.secrets.flush()
+        self._settle()
+
+    def _watch(self, fd: int, on: Callable[[int], None], event: int = select.POLLIN) -> None:
         self._on[fd] = on
-        self._poll.register(fd, select.POLLIN)
+        self._poll.register(fd, event)
 
     def _unwatch(self, fd: int) -> None:
         if self._on.pop(fd, None) is not None:

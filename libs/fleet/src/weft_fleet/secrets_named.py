@@ -1,0 +1,46 @@
+"""Which secrets are named where: by models, and by what nodes were given to run."""
+
+from weft_contracts.ids import NodeId
+from weft_contracts.secrets import secrets_in
+
+from weft_fleet.model_view import ModelView
+from weft_fleet.tables import FleetTables
+
+
+def models_naming(fleet: FleetTables, secret: str) -> list[str]:
+    """Names of models of which a live revision names a secret: the newest, the kept one, or one with replicas."""
+    live = [model for model in fleet.models.values() if not model.deleted or model.replicas]
+    return sorted(model.name for model in live if _names(fleet, model, secret))
+
+
+def secrets_by_node(fleet: FleetTables) -> dict[NodeId, set[str]]:
+    """What each node's present assignments name, whether it is there or not. One look at every model and its specs."""
+    found: dict[NodeId, set[str]] = {}
+    for model in fleet.models.values():
+        named = {number: secrets_in(spec.engine_args) for number, (_, spec) in model.specs.items()}
+        for id in model.replicas if any(named.values()) else ():
+            for member in fleet.replicas[id].members:
+                part = fleet.assignment(member.node, id)
+                if part is not None and part.holds and (names := named.get(part.revision)):
+                    found.setdefault(member.node, set()).update(names)
+    return found
+
+
+def node_names(fleet: FleetTables, node: NodeId, secret: str) -> bool:
+    """Whether a present assignment of a node names a secret."""
+    for part in fleet.assigned(node).assignments.values():
+        model = fleet.models.get(part.model)
+        spec = model.specs.get(part.revision) if model is not None else None
+        if part.holds and spec is not None and secret in secrets_in(spec[1].engine_args):
+            return True
+    return False
+
+
+def _names(fleet: FleetTables, model: ModelView, secret: str) -> bool:
+    revisions = {fleet.replicas[id].revision for id in model.replicas}
+    if not model.deleted:
+        revisions.add(model.revision)
+        if model.kept is not None:
+            revisions.add(model.kept.number)
+    specs = (model.specs[each][1] for each in revisions if each in model.specs)
+    return any(secret in secrets_in(spec.engine_args) for spec in specs)
