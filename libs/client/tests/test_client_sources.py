@@ -4,8 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from weft_client.api import spec_of
 from weft_client.failure import Exit, Failure
-from weft_client.sources import ServerSource, local_path, name_for, server_source
+from weft_client.sources import ServerSource, fileless, local_path, name_for, server_source
 from weft_contracts.names import NAME
 
 
@@ -84,3 +85,16 @@ def test_a_server_without_its_model_is_wrong_usage(source: str) -> None:
     with pytest.raises(Failure, match="want openai:URL#MODEL") as refused:
         server_source(source)
     assert Exit.USAGE == refused.value.exit
+
+
+def test_an_engine_that_takes_no_files_is_a_source_by_its_name() -> None:
+    assert fileless("engine:printer")
+    assert "printer" == name_for("engine:printer")
+    assert {"source": {"kind": "simulated"}, "engine": "printer"} == spec_of("engine:printer")
+
+
+@pytest.mark.parametrize("source", ["engine:", "engine:Big Name", "engine:../x"])
+def test_an_engine_whose_name_none_can_have_is_wrong_usage(source: str) -> None:
+    assert not fileless(source)
+    with pytest.raises(Failure, match="want engine:NAME"):
+        local_path(source)

@@ -18,6 +18,7 @@ SIMULATED = "simulated"
 """The source for engines that take no files."""
 FILELESS = (*BUILTINS, SIMULATED)
 """Sources that are no files of the workers'."""
+_ENGINE = re.compile(r"engine:([a-z0-9][a-z0-9._-]{0,39})")
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _STRANGE = re.compile(r"[^A-Za-z0-9._:/@-]+")
@@ -50,6 +51,17 @@ def _asks_a_server(profile: EngineProfile) -> bool:
     return {"base_url", "model"} <= profile.arguments.keys()
 
 
+def engine_of(source: str) -> str | None:
+    """The engine that `engine:NAME` names: one that takes no files. None for any other source."""
+    named = _ENGINE.fullmatch(source)
+    return named[1] if named is not None else None
+
+
+def fileless(source: str) -> bool:
+    """Whether a source is no file of the workers'."""
+    return source in FILELESS or engine_of(source) is not None or server_source(source) is not None
+
+
 def local_path(source: str) -> str:
     """The path of a file or folder, from the root on: a worker may have started elsewhere.
 
@@ -59,6 +71,8 @@ def local_path(source: str) -> str:
     if path.exists():
         return str(path.absolute())
     address = _ADDRESS.match(source)
+    if address is not None and address[0] == "engine:":
+        raise Failure(f"{source}: want engine:NAME, with the name of an engine as `weft engines` lists it", Exit.USAGE)
     if address is not None and address[1].lower() == "file":
         raise Failure(f"{source}: give the path alone, without {address[0]}", Exit.USAGE)
     if address is not None or (_REPOSITORY.fullmatch(source) and not source.lower().endswith(".gguf")):
@@ -82,6 +96,8 @@ def name_for(source: str) -> str:
     """
     if source in FILELESS:
         return source
+    if (engine := engine_of(source)) is not None:
+        return engine
     server = server_source(source)
     if server is not None and re.fullmatch(NAME, server.model) and len(server.model) <= LONGEST_MODEL_NAME:
         return server.model
