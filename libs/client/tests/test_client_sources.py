@@ -71,6 +71,19 @@ def test_a_file_of_whose_name_nothing_is_left_needs_a_name() -> None:
     assert Exit.USAGE == refused.value.exit
 
 
+def test_an_engine_that_takes_no_files_is_a_source_by_its_name() -> None:
+    assert fileless("engine:printer")
+    assert "printer" == name_for("engine:printer")
+    assert {"source": {"kind": "simulated"}, "engine": "printer"} == spec_of("engine:printer")
+
+
+@pytest.mark.parametrize("source", ["engine:", "engine:Big Name", "engine:../x"])
+def test_an_engine_whose_name_none_can_have_is_wrong_usage(source: str) -> None:
+    assert not fileless(source)
+    with pytest.raises(Failure, match="want engine:NAME"):
+        local_path(source)
+
+
 def test_a_server_elsewhere_is_named_with_its_model() -> None:
     where = "http://10.0.0.5:11434/v1"
     assert ServerSource("openai", where, "llama3.2:1b") == server_source(f"openai:{where}#llama3.2:1b")
@@ -85,16 +98,3 @@ def test_a_server_without_its_model_is_wrong_usage(source: str) -> None:
     with pytest.raises(Failure, match="want openai:URL#MODEL") as refused:
         server_source(source)
     assert Exit.USAGE == refused.value.exit
-
-
-def test_an_engine_that_takes_no_files_is_a_source_by_its_name() -> None:
-    assert fileless("engine:printer")
-    assert "printer" == name_for("engine:printer")
-    assert {"source": {"kind": "simulated"}, "engine": "printer"} == spec_of("engine:printer")
-
-
-@pytest.mark.parametrize("source", ["engine:", "engine:Big Name", "engine:../x"])
-def test_an_engine_whose_name_none_can_have_is_wrong_usage(source: str) -> None:
-    assert not fileless(source)
-    with pytest.raises(Failure, match="want engine:NAME"):
-        local_path(source)

@@ -13,9 +13,9 @@ from weft_engine.launch import Launch
 
 SETTINGS = {
     "llama.cpp": LlamaCppSettings,
-    "openai": OpenAISettings,
     "simulated": SimulatedSettings,
     "vllm": VllmSettings,
+    "openai": OpenAISettings,
 }
 NEEDED: dict[str, dict[str, ArgumentValue]] = {"openai": {"base_url": "http://10.0.0.5:11434/v1", "model": "llama3.2"}}
 
@@ -81,13 +81,6 @@ def test_an_argument_that_the_engine_does_not_have_is_refused_with_those_that_it
     assert f"(it has {', '.join(BUILTIN['llama.cpp'].arguments)})" in said
 
 
-def test_an_argument_that_an_engine_needs_and_one_of_another_form_are_named() -> None:
-    assert "engine_args.base_url is missing: the engine openai needs it" == fault("openai", model="m")
-    said = fault("openai", **NEEDED["openai"] | {"key": "sk-private"})
-    assert said.startswith("engine_args.key holds a value")
-    assert "sk-private" not in said
-
-
 STRUCTURED = BUILTIN["simulated"].model_copy(
     update={"arguments": {"names": Argument(type="list"), "limits": Argument(type="object")}}
 )
@@ -113,3 +106,10 @@ def test_another_shape_than_the_profile_names_is_refused(name: str, value: Argum
 
 def test_a_list_is_refused_where_the_profile_names_a_plain_value() -> None:
     assert "dimensions: input should be a valid integer" in fault("simulated", dimensions=[1])
+
+
+def test_an_argument_that_an_engine_needs_and_one_of_another_form_are_named() -> None:
+    assert "engine_args.base_url is missing: the engine openai needs it" == fault("openai", model="m")
+    said = fault("openai", **NEEDED["openai"] | {"key": "sk-private"})
+    assert said.startswith("engine_args.key holds a value")
+    assert "sk-private" not in said

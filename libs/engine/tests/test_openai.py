@@ -75,7 +75,7 @@ def launch(url: str, **given: ArgumentValue) -> Launch:
         context_tokens=64,
         concurrency=2,
         max_waiting=1,
-        engine_args={"base_url": url, "model": "m"} | given,
+        engine_args={"base_url": url, "model": "m", **given},
     )
 
 

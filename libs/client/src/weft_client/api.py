@@ -106,7 +106,7 @@ def snapshot(gateway: Gateway) -> Snapshot:
 
 def spec_of(source: str, engine: str | None = None, **fields: Any) -> dict[str, Any]:
     """A model's spec from what people type: a built-in model, `simulated`, `engine:NAME` for an engine that takes no
-    files, `openai:URL#MODEL`, or the path of a GGUF file or a folder."""
+    files, the path of a GGUF file or a folder, or `openai:URL#MODEL`."""
     if (server := server_source(source)) is not None:
         where: dict[str, str] = {"kind": SIMULATED}
         engine = engine or server.engine

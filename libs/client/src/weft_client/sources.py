@@ -24,6 +24,17 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _STRANGE = re.compile(r"[^A-Za-z0-9._:/@-]+")
 
 
+def engine_of(source: str) -> str | None:
+    """The engine that `engine:NAME` names: one that takes no files. None for any other source."""
+    named = _ENGINE.fullmatch(source)
+    return named[1] if named is not None else None
+
+
+def fileless(source: str) -> bool:
+    """Whether a source is no file of the workers'."""
+    return source in FILELESS or engine_of(source) is not None
+
+
 class ServerSource(NamedTuple):
     """A model of a server elsewhere, as people type it: `ENGINE:URL#MODEL`."""
 
@@ -49,17 +60,6 @@ def server_source(source: str) -> ServerSource | None:
 
 def _asks_a_server(profile: EngineProfile) -> bool:
     return {"base_url", "model"} <= profile.arguments.keys()
-
-
-def engine_of(source: str) -> str | None:
-    """The engine that `engine:NAME` names: one that takes no files. None for any other source."""
-    named = _ENGINE.fullmatch(source)
-    return named[1] if named is not None else None
-
-
-def fileless(source: str) -> bool:
-    """Whether a source is no file of the workers'."""
-    return source in FILELESS or engine_of(source) is not None or server_source(source) is not None
 
 
 def local_path(source: str) -> str:

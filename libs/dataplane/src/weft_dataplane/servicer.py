@@ -174,10 +174,10 @@ class EngineServicer(pb_grpc.EngineServicer):
     def status(self) -> pb.HostStatus:
         """Where this host stands."""
         life = self.life
-        trouble = self._engine.load().trouble if self._engine is not None and life.phase == pb.PHASE_READY else ""
         load = None if self._engine is None else load_frame(self._engine)
         if load is not None and life.asks:
             load.running = max(load.running, 1)
+        trouble = self._engine.load().trouble if self._engine is not None and life.phase == pb.PHASE_READY else ""
         return pb.HostStatus(
             replica=life.identity.replica,
             incarnation=life.identity.incarnation,
