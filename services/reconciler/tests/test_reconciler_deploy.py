@@ -4,6 +4,7 @@ import pytest
 from weft_contracts import subjects
 from weft_contracts.commit import Recorded
 from weft_contracts.engines import BUILTIN
+from weft_contracts.engines.profile import Task
 from weft_contracts.facts.inspection import Requested
 from weft_contracts.facts.machine import Reported
 from weft_contracts.facts.mesh import FormatRaised
@@ -273,6 +274,23 @@ def test_a_model_that_makes_embeddings_is_accepted_for_an_engine_that_can(story:
 
     (accepted,) = story.accepted()
     assert accepted.spec.weights.embeds
+
+
+@pytest.mark.parametrize(
+    ("serves", "embeds"), [(("chat", "embeddings"), False), (("embeddings",), True), (("rerank",), False)]
+)
+def test_without_files_the_engines_profile_says_whether_a_model_makes_embeddings(
+    story: Story, serves: tuple[Task, ...], embeds: bool
+) -> None:
+    engine = BUILTIN["simulated"].model_copy(update={"name": "letters", "serves": serves})
+    story.state.fleet.engines = {**BUILTIN, "letters": engine}
+    story.node("a", engines=("letters",))
+    story.deploy("m", simulated().model_copy(update={"engine": "letters"}))
+
+    story.settle()
+
+    (accepted,) = story.accepted()
+    assert embeds == accepted.spec.weights.embeds
 
 
 @pytest.mark.parametrize(("letters", "asked"), [(LONGEST_PATH - 1, True), (LONGEST_PATH, False)])

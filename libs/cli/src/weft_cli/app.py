@@ -200,7 +200,9 @@ def completion(shell: ShellArgument) -> None:
 def deploy(
     source: Annotated[
         str,
-        typer.Argument(metavar="SOURCE", help="A GGUF file on the workers, `tiny`, `tiny-embed`, or `simulated`."),
+        typer.Argument(
+            metavar="SOURCE", help="A GGUF file on the workers, `tiny`, `tiny-embed`, `simulated`, or `engine:NAME`."
+        ),
     ],
     name: Annotated[str | None, typer.Option(help="What people call it (default: from the source).")] = None,
     engine: EngineOption = None,

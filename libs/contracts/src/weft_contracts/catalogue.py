@@ -68,7 +68,8 @@ class Entry:
 
 
 UNWRITTEN: Mapping[type[Fact], str] = {
-    run.Installing: "a worker that installs an engine before a run starts",
+    request.BackendRequested: "the gateway, when it has the route",
+    request.BackendWithdrawalRequested: "the gateway, when it has the route",
     run.Fetching: "a worker that fetches a model's files before a run starts",
     replica.Evicted: "the scheduler, when it makes room for another replica",
     Voided: "an operator who sets a commit aside that can't be read; it may stand on any aggregate",
@@ -82,6 +83,9 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(mesh.FormatRaised, ("registry",), 0),
     Entry(mesh.EngineProfileSet, ("registry",), 1, version=2),
     Entry(mesh.EngineProfileWithdrawn, ("registry",), 1),
+    # Who doesn't know them installs nothing, and places where an engine lies already.
+    Entry(mesh.BackendSet, ("registry",), 1, ignorable=True),
+    Entry(mesh.BackendWithdrawn, ("registry",), 1, ignorable=True),
     Entry(token.Created, ("registry",), 10),
     Entry(token.Revoked, ("registry",), 10),
     Entry(token.Bound, ("registry",), 1, ignorable=True),
@@ -144,6 +148,8 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(request.TokenRevocationRequested, ("gateway",), 10),
     Entry(request.EngineProfileRequested, ("gateway",), 1, version=2),
     Entry(request.EngineProfileWithdrawalRequested, ("gateway",), 1),
+    Entry(request.BackendRequested, ("gateway",), 1, ignorable=True),
+    Entry(request.BackendWithdrawalRequested, ("gateway",), 1, ignorable=True),
     Entry(request.DeployRequested, ("gateway",), 500, version=2),
     Entry(request.TrialRequested, ("gateway",), 100, ignorable=True, version=2),
     Entry(request.DeleteRequested, ("gateway",), 200),

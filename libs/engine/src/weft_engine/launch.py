@@ -61,6 +61,8 @@ class Launch(BaseModel):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     without_agent_s: float = Field(default=60.0, gt=0)
     """a host that no agent watches for so long ends itself"""
+    canary_after_s: float = Field(default=60.0, ge=0)
+    """an engine without a step for so long is asked for a token; 0: never"""
     stop_within_s: float = Field(default=10.0, gt=0)
     """how long running requests may go on after SIGTERM"""
     retire_within_s: float = Field(default=3600.0, gt=0)

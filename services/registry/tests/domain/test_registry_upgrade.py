@@ -2,11 +2,18 @@
 
 import pytest
 from weft_contracts import subjects
+from weft_contracts.backends import BackendRecipe, BackendVariant
 from weft_contracts.engines import BUILTIN, Argument
 from weft_contracts.facts.machine import Reported
 from weft_contracts.facts.mesh import FormatRaised
 from weft_contracts.facts.node import Removed, WentOffline
-from weft_contracts.facts.request import EngineProfileRequested, Fulfilled, Rejected, UpgradeFinishRequested
+from weft_contracts.facts.request import (
+    BackendRequested,
+    EngineProfileRequested,
+    Fulfilled,
+    Rejected,
+    UpgradeFinishRequested,
+)
 from weft_contracts.facts.values import Hardware
 from weft_contracts.formats import FORMATS, READS
 from weft_contracts.ids import NodeId
@@ -135,13 +142,17 @@ def test_what_waits_for_the_servers_holds_up_no_other_request(story: Story) -> N
     assert isinstance(story.join(1, story.token()), Fulfilled)
 
 
-def test_a_profile_with_a_list_waits_for_the_end_of_the_upgrade(story: Story) -> None:
+@pytest.mark.parametrize("with_recipe", [False, True])
+def test_a_profile_with_a_list_waits_for_the_end_of_the_upgrade(story: Story, with_recipe: bool) -> None:
     # given
     echo = BUILTIN["simulated"]
     arguments = {**echo.arguments, "x": Argument(type="list")}
     profile = echo.model_copy(update={"name": "mine", "arguments": arguments})
     asked = EngineProfileRequested(profile=profile)
     assert 2 == asked.v
+    if with_recipe:
+        variant = BackendVariant(vendor="cpu", package="mine", version="1", requirements=("mine==1",), disk=1)
+        asked = BackendRequested(recipe=BackendRecipe(engine="mine", variants=(variant,)), profile=profile)
     # when
     outcome = story.answered(story.ask(asked))
     # then

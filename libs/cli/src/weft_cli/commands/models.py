@@ -10,7 +10,7 @@ from typing import Any, cast
 from weft_client import api
 from weft_client.failure import Exit, Failure
 from weft_client.gateway import Refused
-from weft_client.sources import FILELESS, local_path, name_for
+from weft_client.sources import fileless, local_path, name_for
 from weft_contracts.names import LONGEST_MODEL_NAME
 
 from weft_cli import locate
@@ -110,7 +110,7 @@ def spec(source: str, wanted: DeployOptions) -> dict[str, Any]:
         fields["context_tokens"] = wanted.context
     if wanted.concurrency is not None:
         fields["concurrency"] = wanted.concurrency
-    if source not in FILELESS:
+    if not fileless(source):
         source = local_path(source)
     return api.spec_of(source, wanted.engine, **fields)
 

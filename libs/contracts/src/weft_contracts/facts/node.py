@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from weft_contracts.backends.recipe import BackendVariant
 from weft_contracts.facts.fact import Fact, Versioned
 from weft_contracts.facts.values import Addresses, Caps, Member, ModelSpec, NodeKind
 from weft_contracts.ids import ModelId, NodeId, ReplicaId, TokenId
@@ -177,6 +178,8 @@ class Assigned(Versioned, _Node, frozen=True):
     """Counts the starts of a group: all its ranks start anew together."""
     members: tuple[Member, ...]
     spec: ModelSpec
+    backend: BackendVariant | None = None
+    """What the node is to install for the engine before; None: it lies there already."""
 
     @property
     def needs(self) -> int:

@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from weft_contracts.backends.recipe import BackendRecipe
 from weft_contracts.engines.profile import EngineProfile
 from weft_contracts.facts.fact import Fact, Versioned
 from weft_contracts.facts.values import Addresses, Caps, EngineName, ModelSpec, NodeKind, Scope, VramBudget
@@ -193,6 +194,22 @@ class EngineProfileWithdrawalRequested(_Request, frozen=True):
     engine: EngineName
 
 
+class BackendRequested(_Request, frozen=True):
+    """Let nodes install an engine by this recipe; another one of that engine is replaced."""
+
+    type: Literal["backend_requested"] = "backend_requested"
+    recipe: BackendRecipe
+    profile: EngineProfile | None = None
+    """Of the engine, where the mesh doesn't know it yet or by another."""
+
+
+class BackendWithdrawalRequested(_Request, frozen=True):
+    """Let nodes install an engine as Weft's own catalogue says, or not at all."""
+
+    type: Literal["backend_withdrawal_requested"] = "backend_withdrawal_requested"
+    engine: EngineName
+
+
 class DeployRequested(Versioned, _Request, frozen=True):
     """A model, or a new revision of the model that bears this name."""
 
@@ -274,6 +291,8 @@ RegistryRequest = (
     | TokenRevocationRequested
     | EngineProfileRequested
     | EngineProfileWithdrawalRequested
+    | BackendRequested
+    | BackendWithdrawalRequested
 )
 ReconcilerRequest = DeployRequested | TrialRequested | DeleteRequested | RetryRequested | UnloadRequested
 GatewayRequest = KeyRequested | KeyRevocationRequested

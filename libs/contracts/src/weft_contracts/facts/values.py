@@ -112,6 +112,15 @@ class Backend(Value, frozen=True):
     """The digest of the engine's profile, as the worker knows it; empty: the worker is older than that."""
 
 
+class Installs(Value, frozen=True):
+    """What a node can install for engines."""
+
+    allowed: bool = True
+    """Whether its operator lets it."""
+    disk_free: Count | None = None
+    """Of the disk that takes it; None: not known."""
+
+
 class Addresses(Value, frozen=True):
     """Where a node's data plane is reached. Engines' ports come with their runs."""
 

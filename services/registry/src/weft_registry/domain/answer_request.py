@@ -6,6 +6,8 @@ from typing import assert_never
 from weft_contracts.commit import Decision
 from weft_contracts.facts.request import (
     ApprovalRequested,
+    BackendRequested,
+    BackendWithdrawalRequested,
     BrakeLiftRequested,
     CordonRequested,
     DrainRequested,
@@ -29,6 +31,7 @@ from weft_fleet import JoinLimits
 from weft_requests import PendingRequest
 
 from weft_registry.domain.approval import approve, reject
+from weft_registry.domain.backend_recipes import set_backend, withdraw_backend
 from weft_registry.domain.caps import cap_replicas, set_budget
 from weft_registry.domain.cordon import cordon, uncordon
 from weft_registry.domain.drain import drain, resume
@@ -71,6 +74,10 @@ def answer(
             return set_profile(state, pending, fact)
         case EngineProfileWithdrawalRequested():
             return withdraw_profile(state, pending, fact)
+        case BackendRequested():
+            return set_backend(state, pending, fact)
+        case BackendWithdrawalRequested():
+            return withdraw_backend(state, pending, fact)
         case _:  # the others are about one node
             pass
     node = state.fleet.nodes.get(fact.node)
