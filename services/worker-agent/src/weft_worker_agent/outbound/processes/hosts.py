@@ -20,7 +20,7 @@ from weft_runtime.logs import get_logger
 from weft_worker_agent.domain.claimed_devices import DeviceGone, claimed_devices
 from weft_worker_agent.domain.hosts import End, Host
 from weft_worker_agent.domain.loading import seen
-from weft_worker_agent.domain.stall import COMPUTES_FROM, StallBounds
+from weft_worker_agent.domain.stall import COMPUTES_FROM, LOOK_FROM_S, StallBounds
 from weft_worker_agent.domain.steering import Action, Forget, Retire, Signal, Start
 from weft_worker_agent.outbound.files.metadata import Offer
 from weft_worker_agent.outbound.files.model_files import Found, NotFound, look
@@ -146,7 +146,7 @@ class Hosts:
             self._kills.append(memory_kills())
             for entry in [e for e in self._entries.values() if e.host.lives]:
                 before, entry.computed_s = entry.computed_s, None
-                if entry.pulse.in_doubt and entry.pid is not None:
+                if entry.pulse.still_s >= LOOK_FROM_S and entry.pid is not None:
                     entry.computed_s = await asyncio.to_thread(computed, entry.pid)
                 took = 0.0 if before is None or entry.computed_s is None else entry.computed_s - before
                 if entry.host.lives:
