@@ -17,6 +17,7 @@ from weft_runtime.health import Health
 from weft_runtime.lifeline import lifeline_closed
 
 from weft_worker_agent.domain.steering import TERM_TO_KILL_S
+from weft_worker_agent.inbound.claim_loop import watch_claims
 from weft_worker_agent.inbound.files import listening, metadata_route
 from weft_worker_agent.inbound.log_connection import LogConnection
 from weft_worker_agent.inbound.log_tails import LogTails
@@ -125,6 +126,7 @@ class Agent:
             "steering": self._steering.run(),
             "log connection": self._log_connection.run(),
             "pulses": self._hosts.watch_pulses(self._settings.stall_bounds),
+            "claims": watch_claims(self._identity.node, self._own, self._hosts),
             "loads": self._hosts.watch_loads(self._bounds.still_s / 4),
             "pulse": self._beat(),
             "machine": self._machine.run(),

@@ -13,10 +13,11 @@ from typing import Any
 
 from weft_contracts.digest import source_key
 from weft_contracts.engines import BUILTIN, Profiles
-from weft_contracts.ids import Incarnation, NodeId
+from weft_contracts.ids import Incarnation, NodeId, ReplicaId
 from weft_contracts.signals import ReplicaLoad
 from weft_runtime.logs import get_logger
 
+from weft_worker_agent.domain.claim_use import ClaimUse, looked
 from weft_worker_agent.domain.claimed_devices import DeviceGone, claimed_devices
 from weft_worker_agent.domain.hosts import End, Host
 from weft_worker_agent.domain.loading import seen
@@ -90,6 +91,33 @@ class Hosts:
     def pids(self) -> list[int]:
         """Of the processes of all living hosts."""
         return [e.pid for e in self._entries.values() if e.pid is not None and e.host.lives]
+
+    def answering(self) -> list[tuple[ReplicaId, int]]:
+        """The living hosts whose engine has answered, with their processes."""
+        entries = [e for e in self._entries.values() if e.host.lives and e.host.answering is not None]
+        return [(e.host.replica, e.pid) for e in entries if e.pid is not None]
+
+    def note_memory(self, claims: Mapping[ReplicaId, tuple[int, int]], held: Mapping[int, int]) -> None:
+        """What hosts hold of the machine's memory, by process; `claims` are the device and the bytes, by replica."""
+        now = self._context.clock()
+        for entry in self._entries.values():
+            claim = claims.get(entry.host.replica)
+            if claim is None or not entry.host.lives or (pid := entry.pid) is None or pid not in held:
+                continue
+            before = entry.host.use or ClaimUse(*claim)
+            use = looked(before, held[pid], now)
+            entry.host = replace(entry.host, use=use)
+            if use.exceeds != before.exceeds:
+                _log.warning(
+                    "host exceeds its claim", replica=entry.host.replica, claimed=use.claimed, used=use.exceeds
+                )
+                self._context.wake()
+
+    @property
+    def excess(self) -> int:
+        """Bytes of the machine's memory that living hosts hold beyond their claims."""
+        uses = [e.host.use for e in self._entries.values() if e.host.lives and e.host.use is not None]
+        return sum(use.excess for use in uses)
 
     def offer(self, replica: str, name: str) -> Offer | None:
         """The metadata file that a living run of a replica registered under a name."""
