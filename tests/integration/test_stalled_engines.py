@@ -142,7 +142,7 @@ def test_what_runs_on_an_engine_that_one_request_stopped_goes_on_elsewhere(
     with Asked(mesh, "slow") as asked:
         # when a drawn request stops its engine
         headers = {"x-weft-replica": asked.replica}
-        poison = mesh.chat("[[stall]]", "slow", headers=headers, temperature=1, seed=1)
+        poison = until("it ends", lambda: mesh.chat("[[stall]]", "slow", headers=headers, temperature=1, seed=1))
         # then that one is told
         assert 503 == poison.status_code
         # and the other goes on
