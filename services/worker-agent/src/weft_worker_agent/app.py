@@ -84,6 +84,7 @@ class Agent:
             wake=lambda: self._changed(),
             tls_folder=certificate.folder if certificate is not None else None,
             canary_after_s=settings.canary_after,
+            threads=settings.threads(inventory.processors() / settings.parts),
         )
         self._bounds = settings.load_bounds
         self._steering = SteeringLoop(self._own, self._hosts, time.monotonic, self._bounds)

@@ -60,12 +60,13 @@ class Hosts:
         wake: Callable[[], None],
         tls_folder: Path | None = None,
         canary_after_s: float = launch.CANARY_AFTER_S,
+        threads: int = 1,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`address` is where engines listen, `first_port` the lowest of their ports (0: any); `pythons` are the
         interpreters of engines with an environment of their own, `engines` those that this node knows; `wake` is
         called when rules have something to look at. `tls_folder`: the node's certificate, which hosts show; None: they
-        speak plainly. `canary_after_s`: see the launch.
+        speak plainly. `canary_after_s`, `threads`: see the launch.
         """
         self._context = HostContext(node, address, tls_folder, clock, wake)
         self._supervisor = supervisor
@@ -75,6 +76,7 @@ class Hosts:
         self._pythons = pythons
         self._first_port = first_port
         self._canary_after_s = canary_after_s
+        self._threads = threads
         self._entries: dict[Incarnation, HostEntry] = {}
         self._kills = deque([memory_kills()], maxlen=3)
         """The last looks, so that the first of them is older than the end that is explained by what came since."""
@@ -219,6 +221,7 @@ class Hosts:
                 entry.port,
                 self._context.tls_folder,
                 self._canary_after_s,
+                self._threads,
             )
             argv = launch.command(self._pythons.get(identity.engine, self._python), file)
             if entry.host.retire_at is not None:
