@@ -21,7 +21,7 @@ from weft_worker_agent.domain.claim_use import ClaimUse, looked
 from weft_worker_agent.domain.claimed_devices import DeviceGone, claimed_devices
 from weft_worker_agent.domain.hosts import End, Host
 from weft_worker_agent.domain.loading import seen
-from weft_worker_agent.domain.stall import COMPUTES_FROM, LOOK_FROM_S, StallBounds
+from weft_worker_agent.domain.stall import LOOK_FROM_S, StallBounds
 from weft_worker_agent.domain.steering import Action, Forget, Retire, Signal, Start
 from weft_worker_agent.outbound.files.metadata import Offer
 from weft_worker_agent.outbound.files.model_files import Found, NotFound, look
@@ -30,7 +30,7 @@ from weft_worker_agent.outbound.processes import launch
 from weft_worker_agent.outbound.processes.engine_ports import NoPort, next_port
 from weft_worker_agent.outbound.processes.host_entry import HostContext, HostEntry
 from weft_worker_agent.outbound.processes.launch import LaunchIdentity
-from weft_worker_agent.outbound.processes.load_progress import computed, taken_in
+from weft_worker_agent.outbound.processes.load_progress import activity, taken_in
 from weft_worker_agent.outbound.processes.supervisor_client import (
     SupervisedHost,
     SupervisorClient,
@@ -175,12 +175,13 @@ class Hosts:
             seconds, last = min(now - last, 2 * every_s), now
             self._kills.append(memory_kills())
             for entry in [e for e in self._entries.values() if e.host.lives]:
-                before, entry.computed_s = entry.computed_s, None
+                before, now_seen = entry.activity, None
                 if entry.pulse.still_s >= LOOK_FROM_S and entry.pid is not None:
-                    entry.computed_s = await asyncio.to_thread(computed, entry.pid)
-                took = 0.0 if before is None or entry.computed_s is None else entry.computed_s - before
+                    now_seen = await asyncio.to_thread(activity, entry.pid)
+                entry.activity = now_seen
+                works = before is not None and now_seen is not None and now_seen.works_since(before, seconds)
                 if entry.host.lives:
-                    entry.time_passed(seconds, bounds, computes=took >= COMPUTES_FROM * seconds)
+                    entry.time_passed(seconds, bounds, computes=works)
 
     async def close(self) -> None:
         """Stop watching; the hosts live on."""
