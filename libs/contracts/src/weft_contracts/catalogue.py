@@ -121,6 +121,7 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(run.Loading, ("worker",), REPLICAS * 1.2),
     Entry(run.Ready, ("worker",), REPLICAS * 1.2),
     Entry(run.Degraded, ("worker",), REPLICAS * 0.1),
+    Entry(run.Exceeded, ("worker",), REPLICAS * 0.05, ignorable=True),
     Entry(run.Stopping, ("worker",), REPLICAS),
     Entry(run.Stopped, ("worker",), REPLICAS * 1.2),
     Entry(run.Failed, ("worker",), REPLICAS * 0.2),

@@ -58,7 +58,7 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
         return OTHER_FAILURE
     beat = asyncio.create_task(servicer.beat(), name="beat")
     engine: Engine | None = None
-    watching: asyncio.Task[None] | None = None
+    guarding: asyncio.Task[None] | None = None
     try:
         announcer.say("loading", port=port)
         life.move(pb.PHASE_LOADING)
@@ -67,7 +67,7 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
             return ready.exit_code
         engine = ready
         watchdog = Watchdog(engine, life, launch.canary_after_s)
-        watching = asyncio.create_task(watchdog.run(), name="watchdog")
+        guarding = asyncio.create_task(watchdog.run(), name="watchdog")
         engine = traced(engine, launch, os.environ.get(ENDPOINT))
         servicer.attach(engine)
         life.move(pb.PHASE_READY)
@@ -88,8 +88,8 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
         return PERMANENT_FAILURE if failed.permanent else OTHER_FAILURE
     finally:
         beat.cancel()
-        if watching is not None:
-            watching.cancel()
+        if guarding is not None:
+            guarding.cancel()
         await server.stop(STOP_SERVER_S)
         if engine is not None:
             await close_engine(engine)
