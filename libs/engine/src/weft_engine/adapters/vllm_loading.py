@@ -93,7 +93,10 @@ def environment(launch: Launch) -> dict[str, str]:
         "VLLM_LOGGING_LEVEL": launch.log_level.upper(),
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # by itself it takes all cores of a NUMA node, and binds to them
         "OMP_NUM_THREADS": str(launch.threads),
-    } | ({"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" else {})
+        **({"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" else {}),
+        # else the first log probabilities on a processor wait 15 s for a C++ compiler, and end the engine without one
+        **({"TORCHDYNAMO_DISABLE": "1"} if VllmSettings.of(launch).enforce_eager else {}),
+    }
 
 
 def plan_for(launch: Launch, settings: VllmSettings, folder: Path) -> Plan:
