@@ -189,6 +189,12 @@ def write_safetensors(path: Path, tensors: dict[str, Weights]) -> None:
 
 
 @pytest.fixture(scope="session")
+def write_tensors() -> Callable[[Path, dict[str, Weights]], None]:
+    """Writes a file of safetensors."""
+    return write_safetensors
+
+
+@pytest.fixture(scope="session")
 def random_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model file made once for all tests."""
     return write_random_model(tmp_path_factory.mktemp("models") / "random.gguf")
@@ -301,7 +307,11 @@ def vllm_python(tmp_path_factory: pytest.TempPathFactory) -> str:
 def start_vllm(vllm_python: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., VllmHost]:
     """Start hosts with vLLM, with changed launches; `end` is the caller's."""
     folder = tmp_path_factory.mktemp("vllm-hosts")
-    return lambda **changes: VllmHost(vllm_python, folder, **changes)
+
+    def start_host(**changes: object) -> VllmHost:
+        return VllmHost(vllm_python, folder, **changes)
+
+    return start_host
 
 
 @pytest.fixture(scope="session")
