@@ -71,6 +71,7 @@ from weft_api.status import (
     TablesState,
     WriterState,
 )
+from weft_api.upgrade import Format, NodeBehind, Upgrade, UpgradeFinished
 from weft_api.values import (
     Addresses,
     Backend,
@@ -120,6 +121,7 @@ __all__ = [
     "Failing",
     "FileFound",
     "FileMissing",
+    "Format",
     "Hardware",
     "HeaderClaim",
     "Heartbeat",
@@ -144,6 +146,7 @@ __all__ = [
     "ModelsOnNode",
     "NameErased",
     "Node",
+    "NodeBehind",
     "NodeChanged",
     "NodeCredential",
     "NodeDetail",
@@ -178,6 +181,8 @@ __all__ = [
     "TokenPage",
     "Unloaded",
     "UnsizedDevice",
+    "Upgrade",
+    "UpgradeFinished",
     "Weights",
     "WriterState",
 ]

@@ -4,12 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from weft_contracts import formats
 from weft_contracts.catalogue import CATALOGUE
 from weft_contracts.commit import Cause, Recorded
 from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.machine import MachineFact
-from weft_contracts.facts.mesh import BrakeLifted, BrakeSet, EngineProfileSet, EngineProfileWithdrawn
+from weft_contracts.facts.mesh import (
+    BackendSet,
+    BackendWithdrawn,
+    BrakeLifted,
+    BrakeSet,
+    EngineProfileSet,
+    EngineProfileWithdrawn,
+    FormatRaised,
+)
 from weft_contracts.facts.model import ModelFact, Scaled
 from weft_contracts.facts.node import NodeFact
 from weft_contracts.facts.replica import ReplicaFact
@@ -193,6 +202,12 @@ class Fleet(FleetTables):
                     self.engines = {**self.engines, profile.name: profile, **BUILTIN}
                 case EngineProfileWithdrawn(engine=engine) if engine not in BUILTIN:
                     self.engines = {name: profile for name, profile in self.engines.items() if name != engine}
+                case BackendSet(recipe=recipe):
+                    self.told_recipes = {**self.told_recipes, recipe.engine: recipe}
+                case BackendWithdrawn(engine=engine):
+                    self.told_recipes = {name: each for name, each in self.told_recipes.items() if name != engine}
+                case FormatRaised():
+                    self.formats = formats.after(self.formats, fact)
                 case _:
                     pass
 

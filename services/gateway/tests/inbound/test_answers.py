@@ -38,6 +38,7 @@ from weft_gateway.inbound.admin.replicas import Replicas
 from weft_gateway.inbound.admin.requests import RequestsForChange
 from weft_gateway.inbound.admin.status import Status
 from weft_gateway.inbound.admin.tokens import RegistrationTokens
+from weft_gateway.inbound.admin.upgrade import Upgrades
 from weft_gateway.inbound.http.answer import Answer, answered_by
 from weft_gateway.inbound.nodes.heartbeats import Heartbeats
 from weft_gateway.inbound.nodes.joining import Joining
@@ -133,6 +134,7 @@ def api() -> dict[str, Any]:
         APIKeys(NONE, NONE, NONE),
         EngineProfiles(NONE, NONE),
         Brake(NONE),
+        Upgrades(NONE, NONE),
         Models(NONE, NONE, NONE),
         Replicas(NONE),
         RequestsForChange(NONE, NONE, NONE),
