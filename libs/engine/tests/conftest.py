@@ -320,7 +320,7 @@ def random_vllm(
 ) -> Generator[VllmHost, None, None]:
     """A host that runs random weights, as `random_model` are, from a folder with safetensors."""
     model = write_random_folder(tmp_path_factory.mktemp("models") / "random")
-    arguments = {"dtype": "float32", "enforce_eager": True, "block_size": 32}
+    arguments = {"enforce_eager": True, "block_size": 32}  # its files name no type: it is computed in float32
     host = start_vllm(model_path=str(model), engine_args=arguments, max_waiting=20)
     yield host
     host.end()
