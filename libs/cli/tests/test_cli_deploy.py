@@ -60,6 +60,26 @@ def test_a_made_name_is_said_and_asked_for(fake: FakeGateway, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2", 2),
+        ("true", True),
+        ("[1, null]", [1, None]),
+        ('{"image": 2}', {"image": 2}),
+        ("words", "words"),
+        ('"quoted"', '"quoted"'),
+        ("[INST] {x}", "[INST] {x}"),
+        ("null", "null"),
+    ],
+)
+def test_an_engine_argument_is_json_where_it_reads_as_such(fake: FakeGateway, text: str, value: object) -> None:
+    fake.answers["POST", "/api/models"] = (201, {"revision": "1"})
+    words = ["deploy", "simulated", "--name", "m", "--engine-arg", f"a={text}", "--wait", "0", "--url", fake.url]
+    CliRunner().invoke(app, words)
+    assert {"a": value} == fake.asked[-1][2]["spec"]["engine_args"]
+
+
+@pytest.mark.parametrize(
     ("detail", "param", "said"),
     [
         (

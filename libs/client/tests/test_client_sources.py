@@ -4,8 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from weft_client.api import spec_of
 from weft_client.failure import Exit, Failure
-from weft_client.sources import local_path, name_for
+from weft_client.sources import fileless, local_path, name_for
 from weft_contracts.names import NAME
 
 
@@ -68,3 +69,16 @@ def test_a_file_of_whose_name_nothing_is_left_needs_a_name() -> None:
     with pytest.raises(Failure, match=r"模型.*--name NAME") as refused:
         name_for("/m/模型.gguf")
     assert Exit.USAGE == refused.value.exit
+
+
+def test_an_engine_that_takes_no_files_is_a_source_by_its_name() -> None:
+    assert fileless("engine:printer")
+    assert "printer" == name_for("engine:printer")
+    assert {"source": {"kind": "simulated"}, "engine": "printer"} == spec_of("engine:printer")
+
+
+@pytest.mark.parametrize("source", ["engine:", "engine:Big Name", "engine:../x"])
+def test_an_engine_whose_name_none_can_have_is_wrong_usage(source: str) -> None:
+    assert not fileless(source)
+    with pytest.raises(Failure, match="want engine:NAME"):
+        local_path(source)

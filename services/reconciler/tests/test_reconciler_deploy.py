@@ -4,14 +4,16 @@ import pytest
 from weft_contracts import subjects
 from weft_contracts.commit import Recorded
 from weft_contracts.engines import BUILTIN
+from weft_contracts.engines.profile import Task
 from weft_contracts.facts.inspection import Requested
 from weft_contracts.facts.machine import Reported
-from weft_contracts.facts.mesh import SecretRemoved, SecretSet
+from weft_contracts.facts.mesh import FormatRaised, SecretRemoved, SecretSet
 from weft_contracts.facts.model import Scaled, SpecAccepted
 from weft_contracts.facts.name import Claimed, Released
 from weft_contracts.facts.node import Approved, Healthy
 from weft_contracts.facts.request import Fulfilled, Rejected
 from weft_contracts.facts.values import Backend, ModelSpec, SimulatedSource
+from weft_contracts.formats import READS
 from weft_contracts.subjects import MESH
 from weft_reconciler.domain.spec_faults import LONGEST_PATH
 
@@ -39,6 +41,27 @@ def test_a_simulated_model_is_accepted_at_once_and_gets_its_replica(story: Story
     assert Fulfilled(result={"model": model.id, "revision": "1"}) == story.answer(request)
     assert [1] == story.numbers()
     assert [] == story.questions("a")
+
+
+def test_lists_and_objects_are_refused_until_the_formats_are_raised(story: Story) -> None:
+    # given
+    story.node("a")
+    spec = simulated(engine_args={"plugins": ["a"]})
+    # when
+    refused = story.deploy("m", spec)
+    story.settle()
+    # then
+    status, reason = rejection(story, refused)
+    assert 409 == status
+    assert "weft upgrade finish" in reason
+    # when
+    for fact, version in READS.items():
+        story.log.given(subjects.MESH, FormatRaised(fact=fact, version=version))
+    request = story.deploy("m", spec)
+    story.settle()
+    # then
+    assert isinstance(story.answer(request), Fulfilled)
+    assert spec == story.model().spec
 
 
 def test_the_chain_of_causes_goes_from_the_replica_back_to_the_request(story: Story) -> None:
@@ -252,6 +275,23 @@ def test_a_model_that_makes_embeddings_is_accepted_for_an_engine_that_can(story:
 
     (accepted,) = story.accepted()
     assert accepted.spec.weights.embeds
+
+
+@pytest.mark.parametrize(
+    ("serves", "embeds"), [(("chat", "embeddings"), False), (("embeddings",), True), (("rerank",), False)]
+)
+def test_without_files_the_engines_profile_says_whether_a_model_makes_embeddings(
+    story: Story, serves: tuple[Task, ...], embeds: bool
+) -> None:
+    engine = BUILTIN["simulated"].model_copy(update={"name": "letters", "serves": serves})
+    story.state.fleet.engines = {**BUILTIN, "letters": engine}
+    story.node("a", engines=("letters",))
+    story.deploy("m", simulated().model_copy(update={"engine": "letters"}))
+
+    story.settle()
+
+    (accepted,) = story.accepted()
+    assert embeds == accepted.spec.weights.embeds
 
 
 @pytest.mark.parametrize(("letters", "asked"), [(LONGEST_PATH - 1, True), (LONGEST_PATH, False)])

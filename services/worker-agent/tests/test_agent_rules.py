@@ -10,19 +10,21 @@ from weft_contracts.facts import run
 from weft_contracts.facts.node import Assigned, Unassigned
 from weft_contracts.ids import Incarnation, NodeId, ReplicaId
 from weft_testing import HandLog
-from weft_worker_agent.domain.hosts import Answering, End, Host, sentence_of
+from weft_worker_agent.domain.hosts import Answering, End, Host
 from weft_worker_agent.domain.loading import STEP_BYTES, LoadBounds, seen
 from weft_worker_agent.domain.own_part import OwnPart, evolve
+from weft_worker_agent.domain.process_ends import MemoryKills, sentence_of
 from weft_worker_agent.domain.reports import VANISHED, missing_reports
 from weft_worker_agent.domain.restarts import GivenUp, Tries
-from weft_worker_agent.domain.stall import STALL_S, felt, stalled
+from weft_worker_agent.domain.stall import MOVE_S, SILENT_FROM_S, Pulse, StallBounds, heard, passed, stall_of
 from weft_worker_agent.domain.steering import Forget, Retire, Signal, Start, steer
 
 REPLICA = ReplicaId("m-x-1")
 ONE = Incarnation("i-1")
 LIVING = Host(REPLICA, 1, ONE, started_at=0.0)
 READY = replace(LIVING, answering=Answering(4242, "simulated", "1", ()))
-CRASHED = replace(LIVING, end=End(-9, "the engine's process ended by signal 9", permanent=False))
+KILLED = "the engine's process was killed by SIGKILL, not by its worker"
+CRASHED = replace(LIVING, end=End(-9, KILLED, permanent=False))
 
 
 @pytest.fixture
@@ -171,8 +173,8 @@ def test_a_crashed_run_starts_again_at_most_three_times_in_ten_minutes(part: Cal
                 hosts = [replace(CRASHED, incarnation=Incarnation(f"i-{starts}"), started_at=float(second))]
 
     assert 4 == starts
-    assert GivenUp("the engine's process ended by signal 9", permanent=False) == tries[REPLICA].given_up
-    failed = run.Failed(epoch=1, reason="the engine's process ended by signal 9", permanent=False, starts=4)
+    assert GivenUp(KILLED, permanent=False) == tries[REPLICA].given_up
+    failed = run.Failed(epoch=1, reason=KILLED, permanent=False, starts=4)
     assert [failed] == [report.fact for report in missing_reports(own, hosts, tries)]
 
 
@@ -243,7 +245,7 @@ def test_requests_that_a_stopped_run_could_not_finish_are_counted(
 
 
 def test_a_stall_is_reported_once_and_so_is_its_end(part: Callable[..., OwnPart]) -> None:
-    stalls = replace(READY, stalled=True)
+    stalls = replace(READY, stalled="it stands", stalled_at=0.0)
     own = part(LOADING, IS_READY)
     degraded = missing_reports(own, [stalls], {})[0].fact
     assert isinstance(degraded, run.Degraded)
@@ -264,7 +266,7 @@ def test_a_run_whose_worker_vanished_is_reported_when_it_returns(part: Callable[
 def test_a_run_counts_as_shut_down_only_where_its_worker_says_that_it_shuts_down(part: Callable[..., OwnPart]) -> None:
     own = part(LOADING, IS_READY)
 
-    assert [run.Stopped(epoch=1, why="exited", detail="the engine's process ended by signal 9")] == [
+    assert [run.Stopped(epoch=1, why="exited", detail=KILLED)] == [
         report.fact for report in missing_reports(own, [CRASHED], {})
     ]
     assert [run.Stopped(epoch=1, why="shutdown")] == [
@@ -312,8 +314,13 @@ def test_a_reason_that_fills_pages_is_cut(part: Callable[..., OwnPart], letters:
     [
         ("out of memory", 3, "out of memory", "Traceback"),
         ("the engine's process ended with status 0", 0, "", ""),
-        ("the engine's process ended by signal 9", -9, "", ""),
-        ("the engine's process ended by signal 9", -9, "", '{"level": "info", "event": "ready"}'),
+        (KILLED, -9, "", ""),
+        (
+            KILLED,
+            -9,
+            "",
+            '{"level": "info", "event": "ready"}',
+        ),
         (
             "the engine's process ended with status 1; its last words: no memory",
             1,
@@ -327,10 +334,178 @@ def test_an_end_is_told_in_a_sentence(expected: str, code: int, said: str, last:
     assert expected == sentence_of(code, said, last)
 
 
-def test_a_stall_needs_running_requests_and_a_counter_that_stands_still() -> None:
-    idle = felt(felt(None, running=0, steps=5, now=0), running=0, steps=5, now=STALL_S * 2)
-    busy = felt(felt(None, running=2, steps=5, now=0), running=2, steps=6, now=STALL_S)
-    still = felt(felt(None, running=2, steps=5, now=0), running=2, steps=5, now=STALL_S)
-    after_idle = felt(felt(None, running=0, steps=5, now=0), running=1, steps=5, now=STALL_S)
+@pytest.mark.parametrize(
+    ("expected", "code", "kills"),
+    [
+        ("was killed by SIGSEGV", -11, MemoryKills()),
+        ("was killed by signal 63", -63, MemoryKills()),
+        (
+            "was killed by the kernel for lack of memory (SIGKILL): its worker's control group is at its limit",
+            -9,
+            MemoryKills(1, 1),
+        ),
+        (
+            "was killed by SIGKILL, not by its worker; "
+            "meanwhile the kernel killed 2 processes on this machine for lack of memory",
+            -9,
+            MemoryKills(0, 2),
+        ),
+        (
+            "ended with status 1; meanwhile the kernel killed 1 process of this worker for lack of memory",
+            1,
+            MemoryKills(1, 1),
+        ),
+    ],
+)
+def test_a_kernels_kill_for_memory_is_named_as_far_as_it_is_known(expected: str, code: int, kills: MemoryKills) -> None:
+    assert f"the engine's process {expected}" == sentence_of(code, "", "", kills)
 
-    assert [False, False, True, False] == [stalled(p, STALL_S) for p in (idle, busy, still, after_idle)]
+
+INSTALLING = run.Installing(epoch=1, engine="simulated")
+BEING_INSTALLED = replace(LIVING, installing=True)
+NOT_INSTALLED = replace(LIVING, end=End(None, "the index is away", permanent=False, uninstalled=True))
+
+
+def test_an_install_is_reported_once_and_then_the_load(part: Callable[..., OwnPart]) -> None:
+    (report,) = missing_reports(part(), [BEING_INSTALLED], {})
+    assert INSTALLING.model_copy(update={"engine": part().assignments[REPLICA].fact.spec.engine}) == report.fact
+    assert [] == missing_reports(part(INSTALLING), [BEING_INSTALLED], {})
+    (report,) = missing_reports(part(INSTALLING), [LIVING], {})
+    assert LOADING == report.fact
+
+
+def test_no_deadline_of_loading_runs_while_the_engine_is_installed(part: Callable[..., OwnPart]) -> None:
+    assert () == steer(part(INSTALLING), [BEING_INSTALLED], {}, 1e6).actions
+
+
+def test_an_install_that_failed_is_said_and_tried_again_ever_slower_until_it_is_given_up(
+    part: Callable[..., OwnPart],
+) -> None:
+    tries: dict[ReplicaId, Tries] = {}
+    now, waits = 0.0, list[float]()
+    while True:
+        host = replace(NOT_INSTALLED, incarnation=Incarnation(f"i-{len(waits)}"))
+        before = steer(part(), [], tries, now)
+        assert any(isinstance(action, Start) for action in before.actions)
+        after = steer(part(INSTALLING), [host], before.tries, now)
+        assert () == after.actions, "not forgotten before it is said, and not started at once"
+        tries = dict(after.tries)
+        if tries[REPLICA].given_up is not None:
+            break
+        (report,) = missing_reports(part(INSTALLING), [host], tries)
+        assert run.Stopped(epoch=1, why="exited", detail="the index is away") == report.fact
+        waits.append(tries[REPLICA].next_at - now)
+        now = tries[REPLICA].next_at
+    assert [1.0, 4.0, 16.0, 64.0, 256.0, 300.0] == waits[:6]
+    assert len(waits) == 13
+    (report,) = missing_reports(part(INSTALLING), [host], tries)
+    assert run.Failed(epoch=1, reason="the index is away", permanent=False, starts=len(waits) + 1) == report.fact
+
+
+def test_an_install_that_its_worker_did_not_live_to_see_the_end_of_is_begun_again_without_a_word(
+    part: Callable[..., OwnPart],
+) -> None:
+    own = part(INSTALLING)
+    assert (Start(own.assignments[REPLICA], None),) == steer(own, [], {}, 0.0).actions
+    assert [] == missing_reports(own, [], {})
+    (report,) = missing_reports(own, [], {}, shutdown=True)
+    assert isinstance(report.fact, run.Stopped)
+
+
+def test_what_can_never_be_installed_is_the_runs_failure(part: Callable[..., OwnPart]) -> None:
+    never = replace(NOT_INSTALLED, end=End(None, "no such recipe", permanent=True))
+    tries = steer(part(INSTALLING), [never], {REPLICA: Tries(1)}, 0.0).tries
+    (report,) = missing_reports(part(INSTALLING), [never], tries)
+    assert run.Failed(epoch=1, reason="no such recipe", permanent=True, starts=0) == report.fact
+
+
+def test_a_replica_that_is_retired_while_its_engine_is_installed_is_reported_as_stopped(
+    part: Callable[..., OwnPart],
+) -> None:
+    own = part(INSTALLING, retired=30)
+    assert (Retire(ONE, 30),) == steer(own, [BEING_INSTALLED], {}, 0.0).actions
+    ended = replace(LIVING, end=End(None, "retired", permanent=False), retire_at=0.0)
+    (report,) = missing_reports(own, [ended], {})
+    assert run.Stopped(epoch=1, why="retired") == report.fact
+
+
+def test_a_signal_of_its_worker_is_no_riddle() -> None:
+    assert "the engine's process was killed by SIGKILL" == sentence_of(-9, "", "", MemoryKills(1, 1), by_us=True)
+
+
+def test_the_last_lines_of_a_run_that_ended_unasked_are_told(part: Callable[..., OwnPart]) -> None:
+    gone = replace(READY, end=End(1, "it fell", permanent=False, last_lines=("one", "two")))
+    stopped = missing_reports(part(LOADING, IS_READY), [gone], {})[0].fact
+    assert isinstance(stopped, run.Stopped)
+    assert ("one", "two") == stopped.last_lines
+
+    tries = steer(part(LOADING), [replace(gone, end=End(3, "-", permanent=True, last_lines=("no",)))], {}, 0.0).tries
+    failed = missing_reports(part(LOADING), [], tries)[0].fact
+    assert isinstance(failed, run.Failed)
+    assert ("no",) == failed.last_lines
+
+
+def lived(*seconds: tuple[int, bool, int, bool], bounds: StallBounds) -> list[str]:
+    """What is said after each second of (steps, busy, words heard, computes)."""
+    pulse, said = Pulse(), list[str]()
+    for steps, busy, words, computes in seconds:
+        for _ in range(words):
+            pulse = heard(pulse, busy=busy, steps=steps)
+        pulse = passed(pulse, 1.0, computes=computes)
+        said.append(stall_of(pulse, bounds))
+    return said
+
+
+BOUNDS = StallBounds(still_s=5, longest_s=20)
+STANDS, MOVES, IDLE, MUTE = (7, True, 1, False), (8, True, 1, False), (7, False, 1, False), (7, False, 0, False)
+
+
+def test_a_stall_needs_requests_and_a_counter_that_stands_still() -> None:
+    assert [""] * 30 == lived(*[IDLE] * 30, bounds=BOUNDS)
+    assert [""] * 30 == lived(*[STANDS, STANDS, STANDS, MOVES, MOVES, MOVES] * 5, bounds=BOUNDS)
+    assert [""] * 4 == lived(*[STANDS] * 4, bounds=BOUNDS)
+    assert "requests ran for 5 s without a step of the engine" == lived(*[STANDS] * 5, bounds=BOUNDS)[-1]
+    # and time without requests is no stall of those that come after it
+    assert "" == lived(*[IDLE] * 30, *[STANDS] * 4, bounds=BOUNDS)[-1]
+
+
+def test_a_host_that_says_nothing_stalls_whether_requests_run_or_not() -> None:
+    said = lived(IDLE, *[MUTE] * 12, bounds=BOUNDS)
+    assert ("", f"its host said nothing for {5 + SILENT_FROM_S - 1:.0f} s") == (said[5], said[6])
+    # and one word of it ends that
+    assert "" == lived(IDLE, *[MUTE] * 12, IDLE, bounds=BOUNDS)[-1]
+
+
+def test_an_engine_that_computes_has_longer_for_one_step_but_not_for_ever() -> None:
+    computes = (7, True, 1, True)
+    assert [""] * 19 == lived(*[computes] * 19, bounds=BOUNDS)
+    assert "requests ran for 20 s without a step of the engine" == lived(*[computes] * 20, bounds=BOUNDS)[-1]
+    # and what stands still in between counts
+    assert "requests ran for 10 s without a step of the engine" == lived(*[computes, STANDS] * 5, bounds=BOUNDS)[-1]
+
+
+def test_a_stall_is_told_before_it_ends_the_host_and_counts_as_a_crash(part: Callable[..., OwnPart]) -> None:
+    own = part(LOADING, IS_READY)
+    stalls = replace(READY, stalled="it stands", stalled_at=100.0)
+
+    # when it is said first
+    assert () == steer(own, [stalls], {}, 100.0).actions
+    assert [run.Degraded(epoch=1, incarnation=ONE, why="it stands")] == [
+        report.fact for report in missing_reports(own, [stalls], {})
+    ]
+    # then ended, hard where it doesn't obey
+    assert (Signal(ONE, "TERM", "it stands", at_once=True),) == steer(own, [stalls], {}, 100.0 + MOVE_S).actions
+    termed = replace(stalls, term_at=102.0, ended_for="it stands")
+    assert [("KILL",)] == [(s.signal,) for s in steer(own, [termed], {}, 107.0).actions if isinstance(s, Signal)]
+    # and started again after a while, as after a crash
+    gone = replace(termed, end=End(-9, "its worker ended it: it stands", permanent=False))
+    steering = steer(own, [gone], {REPLICA: Tries(1, (0.0,), 1)}, 107.0)
+    assert () == steering.actions
+    assert (ONE, 107.5) == (steering.tries[REPLICA].counted, steering.tries[REPLICA].next_at)
+
+
+def test_a_stalled_host_that_retires_has_no_more_time(part: Callable[..., OwnPart]) -> None:
+    own = part(LOADING, IS_READY, retired=3600)
+    stalls = replace(READY, retire_at=0.0, retire_within=3600.0, stalled="it stands", stalled_at=100.0)
+
+    assert (Signal(ONE, "TERM", "it stands", at_once=True),) == steer(own, [stalls], {}, 102.0).actions

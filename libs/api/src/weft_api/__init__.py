@@ -72,6 +72,7 @@ from weft_api.status import (
     TablesState,
     WriterState,
 )
+from weft_api.upgrade import Format, NodeBehind, Upgrade, UpgradeFinished
 from weft_api.values import (
     Addresses,
     Backend,
@@ -121,6 +122,7 @@ __all__ = [
     "Failing",
     "FileFound",
     "FileMissing",
+    "Format",
     "Hardware",
     "HeaderClaim",
     "Heartbeat",
@@ -149,6 +151,7 @@ __all__ = [
     "NamedSecretPage",
     "NamedSecretSet",
     "Node",
+    "NodeBehind",
     "NodeChanged",
     "NodeCredential",
     "NodeDetail",
@@ -184,6 +187,8 @@ __all__ = [
     "TokenPage",
     "Unloaded",
     "UnsizedDevice",
+    "Upgrade",
+    "UpgradeFinished",
     "Weights",
     "WriterState",
 ]

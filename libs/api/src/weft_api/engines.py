@@ -3,14 +3,14 @@
 from typing import Literal
 
 from typing_extensions import TypedDict
-from weft_contracts.engines.profile import FileFormat, Span, Task
+from weft_contracts.engines.profile import ArgumentType, FileFormat, Span, Task
 from weft_contracts.facts.values import EngineName, Vendor
 
 
 class EngineArgument(TypedDict):
     """What may stand in a spec's `engine_args` under one name; null: no such bound."""
 
-    type: Literal["boolean", "integer", "number", "text"]
+    type: ArgumentType
     least: int | float | None
     most: int | float | None
     above: int | float | None
@@ -36,9 +36,10 @@ class ArgumentClaim(TypedDict):
 
 
 class EngineInstall(TypedDict):
-    """What is installed for an engine."""
+    """What is installed for an engine; `also`: the package's names where it is built for other devices."""
 
     package: str
+    also: list[str]
     extra: str
     adapter: str
 

@@ -15,9 +15,21 @@ SIMULATED = "simulated"
 """The source for engines that take no files."""
 FILELESS = (*BUILTINS, SIMULATED)
 """Sources that are no files of the workers'."""
+_ENGINE = re.compile(r"engine:([a-z0-9][a-z0-9._-]{0,39})")
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _STRANGE = re.compile(r"[^A-Za-z0-9._:/@-]+")
+
+
+def engine_of(source: str) -> str | None:
+    """The engine that `engine:NAME` names: one that takes no files. None for any other source."""
+    named = _ENGINE.fullmatch(source)
+    return named[1] if named is not None else None
+
+
+def fileless(source: str) -> bool:
+    """Whether a source is no file of the workers'."""
+    return source in FILELESS or engine_of(source) is not None
 
 
 def local_path(source: str) -> str:
@@ -29,6 +41,8 @@ def local_path(source: str) -> str:
     if path.exists():
         return str(path.absolute())
     address = _ADDRESS.match(source)
+    if address is not None and address[0] == "engine:":
+        raise Failure(f"{source}: want engine:NAME, with the name of an engine as `weft engines` lists it", Exit.USAGE)
     if address is not None and address[1].lower() == "file":
         raise Failure(f"{source}: give the path alone, without {address[0]}", Exit.USAGE)
     if address is not None or (_REPOSITORY.fullmatch(source) and not source.lower().endswith(".gguf")):
@@ -52,6 +66,8 @@ def name_for(source: str) -> str:
     """
     if source in FILELESS:
         return source
+    if (engine := engine_of(source)) is not None:
+        return engine
     stem = re.sub(r"\.gguf$", "", Path(source).name, flags=re.IGNORECASE)
     if re.fullmatch(NAME, stem) and len(stem) <= LONGEST_MODEL_NAME:
         return stem

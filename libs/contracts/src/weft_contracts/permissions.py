@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from weft_contracts.catalogue import CATALOGUE, Entry, Writer, written_by
+from weft_contracts.catalogue import CATALOGUE, Writer, written_by
 from weft_contracts.ids import NodeId
 from weft_contracts.subjects import ids_of, node_lease, service_lease
 from weft_contracts.topology import worker_durable
@@ -77,11 +77,6 @@ _READ_EVENTS = (
 _APPLY_TOPOLOGY = ("$JS.API.STREAM.CREATE.*", "$JS.API.STREAM.UPDATE.*")
 
 
-_MANY = 16
-"""Facts of one kind, above which a service that writes all of them has one subject for them: a token stands in the
-line by which its bearer connects, and that line may have 4,096 bytes."""
-
-
 def _reads_store(bucket: str) -> tuple[str, ...]:
     """What reading an object store takes."""
     stream = f"OBJ_{bucket}"
@@ -109,10 +104,6 @@ def _bucket(bucket: str) -> tuple[str, ...]:
 _OWN: dict[Writer, tuple[str, ...]] = {
     "registry": (
         *_bucket("credentials"),
-        "$KV.secrets.key",
-        "$KV.secrets.node.>",
-        "$JS.API.DIRECT.GET.KV_secrets.$KV.secrets.>",
-        "$JS.API.STREAM.MSG.DELETE.KV_secrets",
         "$JS.API.CONSUMER.DURABLE.CREATE.EVENTS.>",
         "$JS.API.CONSUMER.DELETE.EVENTS.*",
     ),
@@ -123,30 +114,30 @@ _OWN: dict[Writer, tuple[str, ...]] = {
         "$JS.API.STREAM.MSG.DELETE.KV_people",
         "$JS.API.DIRECT.GET.KV_credentials.>",
         "$JS.API.STREAM.MSG.GET.KV_credentials",
-        "$KV.secrets.sealed.*",
-        "$JS.API.DIRECT.GET.KV_secrets.$KV.secrets.key",
-        "$JS.API.DIRECT.GET.KV_secrets.$KV.secrets.node.>",
         *_reads_store("blobs"),
         "weft.usage.>",
     ),
 }
 
 
-def _written(name: Writer, entry: Entry) -> str:
-    """Where a service writes a fact. One subject stands for all of a kind of which it writes all there is, and much."""
-    ids = ".".join("*" for _ in ids_of(entry.kind))
-    kind = [each for each in CATALOGUE if each.kind == entry.kind]
-    whole = len(kind) > _MANY and all(name in each.writers for each in kind)
-    return f"weft.ev.{entry.kind}.{ids}.{'*' if whole else entry.type}"
+def _facts(name: Writer) -> tuple[str, ...]:
+    """The subjects of the facts that a service writes. One filter stands for a kind of which it writes every fact: a
+    token is shown in one line of 4 kB at most, and gateways write all requests there are."""
+    written = written_by(name)
+    found: dict[str, None] = {}
+    for entry in written:
+        whole = all(each in written for each in CATALOGUE if each.kind == entry.kind)
+        ids = ".".join("*" for _ in ids_of(entry.kind))
+        found[f"weft.ev.{entry.kind}.{ids}.{'*' if whole else entry.type}"] = None
+    return tuple(found)
 
 
 def service(name: Writer) -> Permissions:
     """What one of our services may do inside the account MESH."""
-    subjects = dict.fromkeys(_written(name, entry) for entry in written_by(name))
     inbox = f"_INBOX_{name}"
     return Permissions(
         publish=(
-            *subjects,
+            *_facts(name),
             service_lease(name),
             service_lease(f"{name}.*"),
             f"weft.timer.{name}.>",

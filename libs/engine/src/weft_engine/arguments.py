@@ -2,13 +2,20 @@
 
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, ValidationError, create_model
-from weft_contracts.engines import Argument, EngineProfile
+from pydantic import ConfigDict, Field, JsonValue, ValidationError, create_model
+from weft_contracts.engines import Argument, ArgumentType, EngineProfile
 from weft_dataplane import LoadFailed
 
 from weft_engine.launch import Launch, first_fault
 
-_TYPES: dict[str, Any] = {"boolean": bool, "integer": int, "number": float, "text": str}
+_TYPES: dict[ArgumentType, Any] = {
+    "boolean": bool,
+    "integer": int,
+    "number": float,
+    "text": str,
+    "list": list[JsonValue],
+    "object": dict[str, JsonValue],
+}
 
 
 def check_arguments(launch: Launch, profile: EngineProfile) -> None:

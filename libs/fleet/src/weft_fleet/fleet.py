@@ -4,16 +4,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from weft_contracts import formats
 from weft_contracts.catalogue import CATALOGUE
 from weft_contracts.commit import Cause, Recorded
 from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.machine import MachineFact
 from weft_contracts.facts.mesh import (
+    BackendSet,
+    BackendWithdrawn,
     BrakeLifted,
     BrakeSet,
     EngineProfileSet,
     EngineProfileWithdrawn,
+    FormatRaised,
     SecretRemoved,
     SecretSet,
 )
@@ -205,6 +209,12 @@ class Fleet(FleetTables):
                     self.secrets = {**self.secrets, fact.name: SecretView(fact.version, fact.sealed, at)}
                 case SecretRemoved(name=removed):
                     self.secrets = {name: view for name, view in self.secrets.items() if name != removed}
+                case BackendSet(recipe=recipe):
+                    self.told_recipes = {**self.told_recipes, recipe.engine: recipe}
+                case BackendWithdrawn(engine=engine):
+                    self.told_recipes = {name: each for name, each in self.told_recipes.items() if name != engine}
+                case FormatRaised():
+                    self.formats = formats.after(self.formats, fact)
                 case _:
                     pass
 

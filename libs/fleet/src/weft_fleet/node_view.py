@@ -10,7 +10,7 @@ from weft_contracts.facts.machine import (
     MachineFact,
 )
 from weft_contracts.facts.node import Draining, NodeFact
-from weft_contracts.facts.values import Addresses, Backend, Caps, Hardware, NodeKind
+from weft_contracts.facts.values import Addresses, Backend, Caps, Hardware, Installs, NodeKind
 from weft_contracts.ids import NodeId, ReplicaId
 from weft_contracts.states import NodeState
 
@@ -71,6 +71,10 @@ class NodeView:
     backends: tuple[Backend, ...] = ()
     builtins: tuple[str, ...] = ()
     agent_version: str = ""
+    installs: Installs | None = None
+    """What it can install for engines; None: nothing, its worker is older than that."""
+    reads: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The facts that its worker reads in versions above 1, each with the newest one."""
     files: Mapping[str, FileFound | FileMissing] = field(default_factory=dict[str, FileFound | FileMissing])
     """The last answer for each source key (`digest.source_key`)."""
     pressure: Mapping[int, int] = field(default_factory=dict[int, int])
@@ -217,6 +221,8 @@ def evolve_machine(view: NodeView, fact: MachineFact) -> NodeView:
                 backends=fact.backends,
                 builtins=fact.builtins,
                 agent_version=fact.agent_version,
+                installs=fact.installs,
+                reads=fact.reads,
                 pressure={index: used for index, used in view.pressure.items() if index in devices},
             )
             return _relabelled(reported)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from weft_contracts.backends import BackendRecipe, Recipes, builtin_recipes
 from weft_contracts.engines import BUILTIN, EngineProfile
 from weft_contracts.facts.mesh import BrakeSet
 from weft_contracts.facts.values import ModelSpec
@@ -41,8 +42,17 @@ class FleetTables:
     """What there is to know of each engine that a spec may name: built-in ones, and those that an admin told of."""
     secrets: Mapping[str, SecretView] = field(default_factory=dict[str, SecretView])
     """Secrets by name, which specs may name. Their values are nowhere in the log."""
+    told_recipes: Mapping[str, BackendRecipe] = field(default_factory=dict[str, BackendRecipe])
+    """How nodes install an engine, where an admin told."""
+    formats: Mapping[str, int] = field(default_factory=lambda: dict[str, int]())
+    """The facts (`<kind>.<type>`) that may be written in versions above 1, each with the newest one."""
     _assigned: dict[NodeId, NodeAssignments] = field(default_factory=dict[NodeId, NodeAssignments])
     _names: dict[str, ModelId] = field(default_factory=dict[str, ModelId])
+
+    @property
+    def recipes(self) -> Recipes:
+        """How nodes install each engine: as Weft's own catalogue says, and over it what an admin told."""
+        return {**builtin_recipes(), **self.told_recipes} if self.told_recipes else builtin_recipes()
 
     def model_named(self, name: str) -> ModelView | None:
         """The model that bears this name now."""

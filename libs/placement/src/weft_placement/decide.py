@@ -53,7 +53,7 @@ class Circumstances:
 def demand_for(fleet: Fleet, replica: ReplicaView, policy: Policy) -> Demand:
     """What the replica's revision asks of a node. Raises ClaimUnknown."""
     spec = fleet.spec_of(replica)[1]
-    return demand_of(replica.model, replica.revision, spec, policy.slots, fleet.engines)
+    return demand_of(replica.model, replica.revision, spec, policy.slots, fleet.engines, fleet.recipes)
 
 
 def decide_placement(fleet: Fleet, replica_id: ReplicaId, policy: Policy, now: float, seed: int) -> Placement | NoPlace:

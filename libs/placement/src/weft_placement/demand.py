@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from weft_contracts.backends import BackendRecipe, Recipes, builtin_recipes
 from weft_contracts.digest import source_key
 from weft_contracts.engines import EngineProfile, Profiles
 from weft_contracts.facts.values import ModelSpec
@@ -26,14 +27,22 @@ class Demand:
     """Replicas on one node at most, by policy."""
     devices: int | None = None
     """How many devices a replica must span; None: as few as hold it."""
+    recipe: BackendRecipe | None = None
+    """How nodes install the engine; None: they can't."""
 
 
-def demand_of(model: ModelId, revision: int, spec: ModelSpec, slots: int, engines: Profiles) -> Demand:
-    """Raises ClaimUnknown where the spec does not say enough to compute a claim, or no profile tells of its engine."""
+def demand_of(
+    model: ModelId, revision: int, spec: ModelSpec, slots: int, engines: Profiles, recipes: Recipes | None = None
+) -> Demand:
+    """`recipes`: how nodes install engines; None: as Weft's own catalogue says.
+
+    Raises ClaimUnknown where the spec does not say enough to compute a claim, or no profile tells of its engine."""
     profile = engines.get(spec.engine)
     if profile is None:
         raise ClaimUnknown(f"its memory can't be computed: no profile tells of the engine {spec.engine}")
-    return Demand(model, revision, spec, profile, source_key(spec), need_of(spec, profile), slots, _devices(spec))
+    need, source = need_of(spec, profile), source_key(spec)
+    recipe = (builtin_recipes() if recipes is None else recipes).get(spec.engine)
+    return Demand(model, revision, spec, profile, source, need, slots, _devices(spec), recipe)
 
 
 def _devices(spec: ModelSpec) -> int | None:

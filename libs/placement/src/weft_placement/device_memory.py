@@ -8,9 +8,12 @@ Devices that share the machine's memory share what is free of it; a device's bud
 from collections.abc import Collection
 from typing import NamedTuple
 
-from weft_contracts.engines import EngineProfile, is_of
+from weft_contracts.backends import BackendRecipe
+from weft_contracts.engines import EngineProfile
 from weft_contracts.facts.values import Device, Vendor
 from weft_fleet import NodeAssignments, NodeView
+
+from weft_placement.installable import installable, installed_for
 
 RESERVED_SHARE = 0.1
 """The share of the machine's memory that is kept for the operating system, the agent and the services beside it."""
@@ -37,10 +40,13 @@ def reserved(device: Device) -> int:
     return max(int(device.memory * RESERVED_SHARE), RESERVED_BYTES)
 
 
-def vendors_for(node: NodeView, engine: EngineProfile) -> frozenset[Vendor]:
-    """The vendors of devices that the node's backends of this engine can use."""
-    name = engine.name  # compared here first: this is asked of every backend of every node
-    return frozenset(v for each in node.backends if each.engine == name and is_of(each, engine) for v in each.vendors)
+def vendors_for(node: NodeView, engine: EngineProfile, recipe: BackendRecipe | None = None) -> frozenset[Vendor]:
+    """The vendors of devices that this engine can use on the node: where it is installed, and where it could be."""
+    installed = installed_for(node, engine)
+    if recipe is None or node.installs is None:
+        return installed
+    could = installable(node, engine, recipe)
+    return installed if isinstance(could, str) else installed | could.keys()
 
 
 def takes(device: Device, engine: EngineProfile, vendors: Collection[Vendor]) -> bool:
@@ -48,7 +54,9 @@ def takes(device: Device, engine: EngineProfile, vendors: Collection[Vendor]) ->
     return device.vendor in vendors and (not device.simulated or engine.made_up_devices)
 
 
-def device_memory(node: NodeView, assigned: NodeAssignments, engine: EngineProfile) -> list[DeviceMemory]:
+def device_memory(
+    node: NodeView, assigned: NodeAssignments, engine: EngineProfile, recipe: BackendRecipe | None = None
+) -> list[DeviceMemory]:
     """The node's devices that this engine can use, by index.
 
     A VRAM budget bounds accelerators; on a node that has none, its processor's memory. A budget that an admin
@@ -56,7 +64,7 @@ def device_memory(node: NodeView, assigned: NodeAssignments, engine: EngineProfi
     """
     if node.hardware is None:
         return []
-    usable = vendors_for(node, engine)
+    usable = vendors_for(node, engine, recipe)
     claims, pressure, budget = assigned.claims, node.pressure, node.caps.vram_budget
     devices = node.hardware.devices
     accelerated = any(device.vendor != "cpu" for device in devices) if budget else False

@@ -83,7 +83,8 @@ def _placed(
     fleet = planned_fleet.fleet
     try:
         ranking = CandidateRanking(
-            demand_of(replica.model, replica.revision, spec, policy.slots, fleet.engines), policy
+            demand_of(replica.model, replica.revision, spec, policy.slots, fleet.engines, fleet.recipes),
+            policy,
         )
     except ClaimUnknown as error:
         return Explanation(replica.id, name, fleet.position, policy.text, str(error), (), None)

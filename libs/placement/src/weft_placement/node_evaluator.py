@@ -13,6 +13,7 @@ from weft_placement.device_memory import device_memory
 from weft_placement.filters import FILTERS
 from weft_placement.fit import LADDER
 from weft_placement.fit.option import Miss
+from weft_placement.installable import to_install
 from weft_placement.policy import Policy
 from weft_placement.scorers import score, weighted
 from weft_placement.scorers.apart import apart
@@ -32,9 +33,10 @@ class Candidate:
 
     @property
     def rank(self) -> "Rank":
-        """Sorts the best first: farther from others of the model, the lower rung, the higher score, fewer devices, the
-        node's id."""
-        return (-self.scores.get("apart", 1.0), self.rung, -self.score, len(self.devices), self.node)
+        """Sorts the best first: farther from others of the model, where the engine lies, the lower rung, the higher
+        score, fewer devices, the node's id."""
+        first = (-self.scores.get("apart", 1.0), -self.scores.get("installed", 1.0))
+        return (*first, self.rung, -self.score, len(self.devices), self.node)
 
     @property
     def recorded(self) -> values.Candidate:
@@ -62,7 +64,7 @@ class Refusal:
 
 
 Evaluation = Candidate | Refusal
-Rank = tuple[float, int, float, int, NodeId]
+Rank = tuple[float, float, int, float, int, NodeId]
 
 
 class NodeEvaluator:
@@ -80,7 +82,7 @@ class NodeEvaluator:
             reason = passes(node, assigned, demand)
             if reason is not None:
                 return Refusal(node.id, stage, reason, name=node.name)
-        devices = device_memory(node, assigned, demand.profile)
+        devices = device_memory(node, assigned, demand.profile, demand.recipe)
         misses: list[Miss] = []
         for rung, (_, fit) in enumerate(LADDER):
             found = fit(devices, demand)
@@ -88,6 +90,9 @@ class NodeEvaluator:
                 misses.append(found)
                 continue
             total, scores = score(self._scorers, node, assigned, demand, found)
+            taken = [device.index for device in found.devices]
+            if to_install(node, demand.profile, demand.recipe, taken) is not None:
+                scores = {"installed": 0.0, **scores}
             if self._apart:
                 scores = {"apart": apart(assigned, demand), **scores}
             missed = tuple(miss.reason for miss in misses)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from hypothesis import strategies as st
+from weft_contracts.backends import BackendRecipe, BackendVariant, builtin_recipes
 from weft_contracts.engines import BUILTIN, EngineProfile
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.values import ENGINE_NAME, Backend, ModelSpec
@@ -28,6 +29,14 @@ def _named(profile: EngineProfile, name: str) -> EngineProfile:
 
 st.register_type_strategy(EngineProfile, profiles(ENGINES))
 st.register_type_strategy(Backend, st.builds(Backend, engine=ENGINES))
+VARIANTS: st.SearchStrategy[BackendVariant] = st.sampled_from(
+    [variant for recipe in builtin_recipes().values() for variant in recipe.variants]
+)
+st.register_type_strategy(BackendVariant, VARIANTS)
+st.register_type_strategy(
+    BackendRecipe,
+    st.builds(BackendRecipe, engine=ENGINES, variants=st.tuples(VARIANTS) | st.tuples(VARIANTS, VARIANTS)),
+)
 st.register_type_strategy(ModelSpec, st.builds(ModelSpec, engine=ENGINES))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import SecretStr, ValidationError
 from starlette.applications import Starlette
+from weft_contracts.facts.machine import Reported
 from weft_contracts.subjects import worker_filters
 from weft_runtime import logs, traces, web
 from weft_runtime.health import Health
@@ -26,6 +27,8 @@ from weft_worker_agent.inbound.pressure_loop import PressureWatch
 from weft_worker_agent.inbound.secrets_loop import SecretsLoop
 from weft_worker_agent.inbound.steering_loop import SteeringLoop, follow_supervisor
 from weft_worker_agent.inbound.wake import Wake
+from weft_worker_agent.outbound.backends.environments import InstalledBackend
+from weft_worker_agent.outbound.backends.installer import Installer
 from weft_worker_agent.outbound.machine import inventory
 from weft_worker_agent.outbound.machine.accelerators.nvidia import Nvml
 from weft_worker_agent.outbound.machine.accelerators.search import search
@@ -76,18 +79,30 @@ class Agent:
         trust = MeshTrust(certificate, settings.token[1]) if certificate is not None else None
         self._gateway = Gateway(settings.gateway_url, identity, trust=trust)
         node_secrets = NodeSecrets(self._gateway)
+        self._own_environments = own.found
+        self._installer: Installer | None = None
+        if settings.install == "all":
+            self._installer = Installer(
+                settings.backends_folder,
+                settings.package_sources,
+                silence_s=settings.install_silence,
+                at_once=settings.install_at_once,
+                changed=lambda: self._installs_changed(),
+            )
         self._hosts = Hosts(
             self._supervisor,
             node=identity.node,
             launches=settings.state / "launch",
             pythons={engine: it.python for engine, it in own.found.items()},
-            engines=inventory.known(own.found),
+            engines=inventory.known(own.found, self._installed),
+            installer=self._installer,
             python=settings.engine_python,
             address=settings.http_host,
             first_port=settings.grpc_port,
             wake=lambda: self._changed(),
             tls_folder=certificate.folder if certificate is not None else None,
             secrets=node_secrets,
+            canary_after_s=settings.canary_after,
         )
         self._secrets = SecretsLoop(self._own, self._hosts, node_secrets, settings.secrets_every)
         self._bounds = settings.load_bounds
@@ -95,10 +110,7 @@ class Agent:
         self._health = Health()
         self._nvml = Nvml()
         use = settings.use
-        base = inventory.report(
-            settings.models or settings.state, settings.parts, tuple(one.vendor for one in use.simulated), own.found
-        )
-        self._machine = MachineWatch(base, use, lambda: search(self._nvml), lambda: self._changed())
+        self._machine = MachineWatch(self._base_report(), use, lambda: search(self._nvml), lambda: self._changed())
         self._pressure: PressureWatch | None = None
         if settings.parts == 1:  # what other workers of one machine use would be taken for pressure
             self._pressure = PressureWatch(identity.node, self._own, self._hosts, self._nvml, lambda: self._changed())
@@ -128,6 +140,7 @@ class Agent:
             "supervisor": follow_supervisor(self._supervisor, self._hosts, self._steering.wake),
             "steering": self._steering.run(),
             "log connection": self._log_connection.run(),
+            "pulses": self._hosts.watch_pulses(self._settings.stall_bounds),
             "loads": self._hosts.watch_loads(self._bounds.still_s / 4),
             "secrets": self._secrets.run(),
             "pulse": self._beat(),
@@ -150,6 +163,8 @@ class Agent:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            if self._installer is not None:
+                await self._installer.close()
             await self._nvml.close()
             await self._hosts.close()
             self._supervisor.close()
@@ -198,6 +213,27 @@ class Agent:
             self._lease.start()
         else:
             self._lease.show(credential)
+
+    @property
+    def _installed(self) -> tuple[InstalledBackend, ...]:
+        return self._installer.installed if self._installer is not None else ()
+
+    def _base_report(self) -> Reported:
+        """What the node says of itself, without its accelerators."""
+        settings = self._settings
+        return inventory.report(
+            settings.models or settings.state,
+            settings.parts,
+            tuple(one.vendor for one in settings.use.simulated),
+            self._own_environments,
+            self._installed,
+            settings.backends_folder if self._installer is not None else None,
+        )
+
+    def _installs_changed(self) -> None:
+        """An engine was installed, or could not be."""
+        self._hosts.engines = inventory.known(self._own_environments, self._installed)
+        self._machine.rebase(self._base_report())
 
     def _changed(self) -> None:
         """Something about a host changed."""

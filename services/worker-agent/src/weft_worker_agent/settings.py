@@ -19,6 +19,8 @@ from weft_worker_agent.domain.device_choice import parse_choice
 from weft_worker_agent.domain.device_report import Use
 from weft_worker_agent.domain.loading import LoadBounds
 from weft_worker_agent.domain.simulated_gpus import parse_simulated
+from weft_worker_agent.domain.stall import StallBounds
+from weft_worker_agent.outbound.backends.sources import PackageSources
 from weft_worker_agent.outbound.supervisor.options import (
     DEFAULT_DRAIN_S,
     DEFAULT_STATE,
@@ -56,6 +58,20 @@ class WorkerSettings(BaseSettings):
     """Folder of model files; its disk's free space is reported. Default: the state folder."""
     backends: Path | None = None
     """Folder of engines' own environments, `<engine>/bin/python` in it; the others run in the agent's environment."""
+    install: Literal["all", "none"] = "all"
+    """Whether engines that replicas need and that are not here are installed."""
+    install_folder: Path | None = None
+    """Folder of the environments that are made for them. Default: `backends` in the state folder."""
+    install_index: SecretStr | None = None
+    """Where packages come from. Default: what `UV_DEFAULT_INDEX` or `PIP_INDEX_URL` says, else the public index."""
+    install_find_links: SecretStr | None = None
+    """Folders or pages of packages beside it. Default: what `UV_FIND_LINKS` or `PIP_FIND_LINKS` says."""
+    install_offline: Path | None = None
+    """A folder with all packages that are needed: no index is asked."""
+    install_silence: Annotated[float, Field(gt=0, le=86400)] = 900.0
+    """Seconds after which an install in which nothing moves is given up."""
+    install_at_once: Annotated[int, Field(ge=1, le=16)] = 2
+    """Engines that are installed at the same time; others wait."""
     share: Annotated[str, Field(pattern=_SHARE.pattern)] = "1/1"
     """What part of the machine's processors and memory this worker may use: `1/N`, N from 1 to 99."""
     devices: str = "all"
@@ -82,6 +98,12 @@ class WorkerSettings(BaseSettings):
     """Seconds after which a load is given up even if it gets on."""
     secrets_every: Annotated[float, Field(ge=0.1, le=86400)] = 60.0
     """Seconds between two looks whether a secret that something here names has another value."""
+    stall_timeout: Annotated[float, Field(ge=1, le=3600)] = 30.0
+    """Seconds that an engine may have work and make no step, or its host say nothing, while nothing computes there."""
+    stall_longest: Annotated[float, Field(ge=1, le=86400)] = 600.0
+    """The same while its processes compute: a long prompt is one step."""
+    canary_after: Annotated[float, Field(ge=0, le=86400)] = 60.0
+    """Seconds without a step after which an idle engine is asked for a token; 0: never."""
     stop_timeout: Annotated[float, Field(gt=0, le=MAX_STOP_S)] = DEFAULT_STOP_S
     """Seconds that running requests have when the worker stops."""
     drain_timeout: Annotated[float, Field(ge=0, le=MAX_DRAIN_S)] = DEFAULT_DRAIN_S
@@ -117,9 +139,29 @@ class WorkerSettings(BaseSettings):
         )
 
     @property
+    def backends_folder(self) -> Path:
+        """Where engines are installed."""
+        return self.install_folder or self.state / "backends"
+
+    @property
+    def package_sources(self) -> PackageSources:
+        """Where packages for engines come from."""
+        index, links = self.install_index, self.install_find_links
+        return PackageSources(
+            index.get_secret_value() if index is not None else "",
+            links.get_secret_value() if links is not None else "",
+            self.install_offline,
+        )
+
+    @property
     def load_bounds(self) -> LoadBounds:
         """How long an engine may load."""
         return LoadBounds(self.load_deadline, self.load_deadline_per_gib, self.load_longest)
+
+    @property
+    def stall_bounds(self) -> StallBounds:
+        """When an engine counts as stalled."""
+        return StallBounds(self.stall_timeout, max(self.stall_timeout, self.stall_longest))
 
     @field_validator("devices")
     @classmethod
@@ -171,7 +213,7 @@ class WorkerSettings(BaseSettings):
                 )
         return value
 
-    @field_validator("state", "models", "backends")
+    @field_validator("state", "models", "backends", "install_folder", "install_offline")
     @classmethod
     def _absolute(cls, value: Path | None) -> Path | None:
         return value.expanduser().absolute() if value is not None else None

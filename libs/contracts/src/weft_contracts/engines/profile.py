@@ -53,10 +53,15 @@ Claim = Annotated[HeaderClaim | ArgumentClaim, Field(discriminator="formula")]
 """Which of placement's formulas computes a replica's claim, with the formula's figures."""
 
 
+ArgumentType = Literal["boolean", "integer", "number", "text", "list", "object"]
+STRUCTURED: frozenset[ArgumentType] = frozenset(("list", "object"))
+"""Types that facts have words for from their version 2 on."""
+
+
 class Argument(Value, frozen=True):
     """What may stand in a spec's `engine_args` under one name."""
 
-    type: Literal["boolean", "integer", "number", "text"]
+    type: ArgumentType
     least: Number | None = None
     most: Number | None = None
     above: Number | None = None
@@ -70,6 +75,8 @@ class Install(Value, frozen=True):
 
     package: str
     """The distribution whose version is the engine's."""
+    also: tuple[str, ...] = ()
+    """Its names elsewhere: the same engine, built for other devices."""
     extra: str = ""
     """Of weft-engine, where that brings it."""
     adapter: str = ""
@@ -94,6 +101,11 @@ class EngineProfile(Value, frozen=True):
     """Another replica goes on with its greedy text, word for word."""
     arguments: dict[ArgumentName, Argument] = Field(default_factory=dict[ArgumentName, Argument])
     install: Install
+
+    @property
+    def needs(self) -> int:
+        """The lowest version of a fact that can say this profile: 2 where an argument is a list or an object."""
+        return 2 if any(argument.type in STRUCTURED for argument in self.arguments.values()) else 1
 
     def __hash__(self) -> int:
         return hash(self.name)

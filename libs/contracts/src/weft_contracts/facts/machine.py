@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from weft_contracts.facts.fact import Fact
-from weft_contracts.facts.values import Backend, Count, Hardware, MetadataFile, Weights
+from weft_contracts.facts.values import Backend, Count, Hardware, Installs, MetadataFile, Weights
 from weft_contracts.ids import InspectionId
 from weft_contracts.subjects import Kind
 
@@ -26,6 +26,10 @@ class Reported(_Machine, frozen=True):
     builtins: tuple[str, ...]
     """Names of the models that ship with its installation."""
     agent_version: str
+    installs: Installs | None = None
+    """What it can install for engines; None: its worker is older than that."""
+    reads: Annotated[dict[str, int], Field(max_length=256)] = {}
+    """The facts (`<kind>.<type>`) that it reads in versions above 1, each with the newest one (`formats.READS`)."""
 
 
 class FileFound(_Machine, frozen=True):

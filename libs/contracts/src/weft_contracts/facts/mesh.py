@@ -4,8 +4,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from weft_contracts.backends.recipe import BackendRecipe
 from weft_contracts.engines.profile import EngineProfile
-from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.fact import Fact, Versioned
 from weft_contracts.facts.values import EngineName
 from weft_contracts.secrets import SealedId, SecretName
 from weft_contracts.subjects import Kind
@@ -48,11 +49,15 @@ class FormatRaised(_Mesh, frozen=True):
     version: int
 
 
-class EngineProfileSet(_Mesh, frozen=True):
+class EngineProfileSet(Versioned, _Mesh, frozen=True):
     """The mesh knows an engine by this profile from here on, whatever it knew of it before."""
 
     type: Literal["engine_profile_set"] = "engine_profile_set"
     profile: EngineProfile
+
+    @property
+    def needs(self) -> int:
+        return self.profile.needs
 
 
 class EngineProfileWithdrawn(_Mesh, frozen=True):
@@ -79,6 +84,20 @@ class SecretRemoved(_Mesh, frozen=True):
     name: SecretName
 
 
+class BackendSet(_Mesh, frozen=True):
+    """Nodes install an engine by this recipe from here on, whatever it was before."""
+
+    type: Literal["backend_set"] = "backend_set"
+    recipe: BackendRecipe
+
+
+class BackendWithdrawn(_Mesh, frozen=True):
+    """What was told of how this engine is installed counts no more: Weft's own recipe does, where it has one."""
+
+    type: Literal["backend_withdrawn"] = "backend_withdrawn"
+    engine: EngineName
+
+
 MeshFact = Annotated[
     Founded
     | BrakeSet
@@ -87,6 +106,8 @@ MeshFact = Annotated[
     | EngineProfileSet
     | EngineProfileWithdrawn
     | SecretSet
-    | SecretRemoved,
+    | SecretRemoved
+    | BackendSet
+    | BackendWithdrawn,
     Field(discriminator="type"),
 ]

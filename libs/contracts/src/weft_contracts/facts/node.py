@@ -4,7 +4,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from weft_contracts.facts.fact import Fact
+from weft_contracts.backends.recipe import BackendVariant
+from weft_contracts.facts.fact import Fact, Versioned
 from weft_contracts.facts.values import Addresses, Caps, Member, ModelSpec, NodeKind
 from weft_contracts.ids import ModelId, NodeId, ReplicaId, TokenId
 from weft_contracts.subjects import Kind
@@ -163,7 +164,7 @@ class Removed(_Node, frozen=True):
     why: str
 
 
-class Assigned(_Node, frozen=True):
+class Assigned(Versioned, _Node, frozen=True):
     """A replica, or its rank on this node, is to run here. Complete in itself."""
 
     type: Literal["assigned"] = "assigned"
@@ -177,6 +178,12 @@ class Assigned(_Node, frozen=True):
     """Counts the starts of a group: all its ranks start anew together."""
     members: tuple[Member, ...]
     spec: ModelSpec
+    backend: BackendVariant | None = None
+    """What the node is to install for the engine before; None: it lies there already."""
+
+    @property
+    def needs(self) -> int:
+        return self.spec.needs
 
     def member(self, node: NodeId) -> Member:
         """This node's part. Raises KeyError if it has none."""

@@ -5,16 +5,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weft_contracts import subjects
+from weft_contracts.backends import Recipes
 from weft_contracts.commit import Commit, Decision, Guard
 from weft_contracts.digest import revision_digest
+from weft_contracts.engines import EngineProfile, Profiles
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.machine import FileFound
 from weft_contracts.facts.model import SpecAccepted
 from weft_contracts.facts.name import Claimed
 from weft_contracts.facts.request import DeployRequested, TrialRequested
-from weft_contracts.facts.values import EngineName, ModelSpec, PathSource
+from weft_contracts.facts.values import EngineName, ModelSpec, PathSource, Weights
+from weft_contracts.formats import unwritable
 from weft_contracts.ids import ModelId, NodeId, model_id
 from weft_fleet import NodeView
+from weft_placement.installable import obtainable
 from weft_requests import QUOTED, PendingRequest, shortened
 
 from weft_reconciler.domain.decision_time import DecisionTime
@@ -59,26 +63,35 @@ def answer_deploy(
     fault = fault_of_secrets(asked.spec, state.fleet.secrets)
     if fault is not None:
         return pending.rejected(422, fault)
+    if (why := unwritable(asked, state.fleet.formats)) is not None:
+        return pending.rejected(409, why)
     wait_s = time.timeouts.deploy_wait
     deploy = Deploy(pending, asked, wait_s, may_wait=time.waited(pending.at) < wait_s)
     nodes = inspected(state)
     if not nodes:
         return None if deploy.may_wait else pending.rejected(503, _nobody(state))
     reported = all(node.hardware is not None for node in nodes.values())
-    fault = fault_of_engine(asked.spec, [node for node in state.fleet.nodes.values() if not node.removed], engines)
+    there = [node for node in state.fleet.nodes.values() if not node.removed]
+    fault = fault_of_engine(asked.spec, there, engines, state.fleet.recipes)
     if fault is not None:
         return pending.rejected(422, fault) if reported or not deploy.may_wait else None
     key = inspection_key(asked.spec)
     if key is None:
-        return _accept(state, deploy, asked.spec)
+        return _accept(state, deploy, _by_profile(asked.spec, engines[asked.spec.engine]))
     known = [name for node in nodes.values() for name in node.builtins]
     fault = fault_of_builtin(asked.spec, known)
     if fault is not None:
         return pending.rejected(422, fault) if reported or not deploy.may_wait else None
-    able = by_engine(nodes).get(key.engine)
+    able = by_engine(nodes, engines, state.fleet.recipes).get(key.engine)
     if able is None:
         return None if deploy.may_wait else pending.rejected(503, f"no healthy node has the engine {key.engine}")
     return _by_inspections(state, deploy, key, able, reported=reported)
+
+
+def _by_profile(spec: ModelSpec, profile: EngineProfile) -> ModelSpec:
+    """A spec without files: no header says what it was made for, so the engine's profile does."""
+    embeds = "embeddings" in profile.serves and "chat" not in profile.serves
+    return spec.model_copy(update={"weights": Weights(format="none", embeds=embeds)})
 
 
 def inspected(state: State) -> Mapping[NodeId, NodeView]:
@@ -90,9 +103,11 @@ def inspected(state: State) -> Mapping[NodeId, NodeView]:
     }
 
 
-def by_engine(nodes: Mapping[NodeId, NodeView]) -> Mapping[EngineName, Mapping[NodeId, NodeView]]:
-    """Which of them are asked whether an engine can load a file: those that have it. What another says of a source
-    would stand for all engines.
+def by_engine(
+    nodes: Mapping[NodeId, NodeView], engines: Profiles, recipes: Recipes
+) -> Mapping[EngineName, Mapping[NodeId, NodeView]]:
+    """Which of them are asked whether an engine can load a file: those that have it or could install it. What another
+    says of a source would stand for all engines.
 
     In the order of the fleet, by which a rejection names the first. Made anew for each look: 0.5 to 0.8 ms of CPU at
     1,000 nodes with three engines (`bench/reconciler.py`).
@@ -101,6 +116,9 @@ def by_engine(nodes: Mapping[NodeId, NodeView]) -> Mapping[EngineName, Mapping[N
     for id, node in nodes.items():
         for backend in node.backends:
             found.setdefault(backend.engine, {})[id] = node
+        for name, recipe in recipes.items() if node.installs is not None else ():
+            if name in engines and id not in found.get(name, ()) and obtainable(node, engines[name], recipe):
+                found.setdefault(name, {})[id] = node
     return found
 
 

@@ -23,7 +23,7 @@ def eligible_ids(fleet: Fleet, model: ModelId, revision: Revision) -> set[NodeId
 def eligible_nodes(fleet: Fleet, model: ModelId, revision: Revision) -> Iterator[NodeView]:
     """The same one by one: who looks for any of them asks no more nodes than it must."""
     try:
-        demand = demand_of(model, revision.number, revision.spec, slots=1, engines=fleet.engines)
+        demand = demand_of(model, revision.number, revision.spec, slots=1, engines=fleet.engines, recipes=fleet.recipes)
     except ClaimUnknown:
         return
     for id, node in fleet.nodes.items():

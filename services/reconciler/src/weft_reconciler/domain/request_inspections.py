@@ -25,7 +25,7 @@ def request_inspections(state: State, undecided: Iterable[PendingRequest]) -> li
 
 
 def _inspections(state: State, undecided: Iterable[PendingRequest]) -> Iterator[Commit]:
-    nodes = by_engine(inspected(state))
+    nodes = by_engine(inspected(state), state.fleet.engines, state.fleet.recipes)
     for pending in undecided:
         if isinstance(pending.asked, DeployRequested | TrialRequested):
             key = inspection_key(pending.asked.spec)

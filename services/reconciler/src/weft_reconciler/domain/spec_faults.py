@@ -3,11 +3,13 @@
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 
+from weft_contracts.backends import Recipes
 from weft_contracts.engines import FileFormat, Profiles
 from weft_contracts.facts.values import BuiltinSource, ModelSpec, PathSource, SimulatedSource
 from weft_contracts.secrets import MOST_IN_A_SPEC, NAMED, is_secret_name, secrets_in
 from weft_fleet import NodeView
 from weft_placement.claim import ClaimUnknown, need_of
+from weft_placement.installable import obtainable
 
 LONGEST_NAME = 255
 LONGEST_PATH = 4096
@@ -126,10 +128,16 @@ def fault_of_claim(spec: ModelSpec, engines: Profiles) -> str | None:
     return None
 
 
-def fault_of_engine(spec: ModelSpec, nodes: Iterable[NodeView], engines: Profiles) -> str | None:
-    """What is wrong with the engine beside those that the mesh's nodes have."""
-    there = sorted({backend.engine for node in nodes for backend in node.backends})
+def fault_of_engine(
+    spec: ModelSpec, nodes: Iterable[NodeView], engines: Profiles, recipes: Recipes | None = None
+) -> str | None:
+    """What is wrong with the engine beside those that the mesh's nodes have, or could install."""
+    known = list(nodes)
+    there = sorted({backend.engine for node in known for backend in node.backends})
     if spec.engine in there:
+        return None
+    recipe = recipes.get(spec.engine) if recipes is not None else None
+    if recipe is not None and any(obtainable(node, engines[spec.engine], recipe) for node in known):
         return None
     others = [name for name in there if name in engines and engines[name].formats]
     has = f"they have {', '.join(others)}" if others else "they have none"

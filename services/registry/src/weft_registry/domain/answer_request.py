@@ -1,4 +1,4 @@
-"""The answer to each request that the registry owns. Always an outcome."""
+"""The answer to each request that the registry owns: an outcome, or None while one has to wait for what others say."""
 
 from collections.abc import Mapping
 from typing import assert_never
@@ -6,6 +6,8 @@ from typing import assert_never
 from weft_contracts.commit import Decision
 from weft_contracts.facts.request import (
     ApprovalRequested,
+    BackendRequested,
+    BackendWithdrawalRequested,
     BrakeLiftRequested,
     CordonRequested,
     DrainRequested,
@@ -23,6 +25,7 @@ from weft_contracts.facts.request import (
     TokenRequested,
     TokenRevocationRequested,
     UncordonRequested,
+    UpgradeFinishRequested,
     VramBudgetRequested,
 )
 from weft_contracts.ids import TokenId
@@ -30,6 +33,7 @@ from weft_fleet import JoinLimits
 from weft_requests import PendingRequest
 
 from weft_registry.domain.approval import approve, reject
+from weft_registry.domain.backend_recipes import set_backend, withdraw_backend
 from weft_registry.domain.caps import cap_replicas, set_budget
 from weft_registry.domain.cordon import cordon, uncordon
 from weft_registry.domain.drain import drain, resume
@@ -41,6 +45,7 @@ from weft_registry.domain.removal import remove
 from weft_registry.domain.secrets import remove_secret, set_secret
 from weft_registry.domain.state import RegistryState
 from weft_registry.domain.token_requests import create, revoke
+from weft_registry.domain.upgrade import NOT_ASKED, ServicesHeard, finish
 
 MAX_WHY = 500
 
@@ -51,8 +56,10 @@ def answer(
     now: float,
     limits: JoinLimits = DEFAULT_LIMITS,
     newcomers: Mapping[TokenId, int] = NOBODY,
-) -> Decision:
-    """What becomes of one request. `now` is seconds since the epoch; the rest is for registrations."""
+    services: ServicesHeard = NOT_ASKED,
+) -> Decision | None:
+    """What becomes of one request. `now` is seconds since the epoch; `limits` and `newcomers` are for registrations,
+    `services` is for the end of an upgrade."""
     fact = pending.asked
     assert isinstance(fact, RegistryRequest), f"the registry does not own {fact.type}"
     match fact:
@@ -60,6 +67,8 @@ def answer(
             return join(state, pending, fact, now, limits, newcomers)
         case BrakeLiftRequested():
             return lift_brake(state, pending, fact)
+        case UpgradeFinishRequested():
+            return finish(state, pending, services, now)
         case TokenRequested():
             return create(state, pending, fact)
         case TokenRevocationRequested():
@@ -72,6 +81,10 @@ def answer(
             return set_secret(state, pending, fact)
         case SecretRemovalRequested():
             return remove_secret(state, pending, fact)
+        case BackendRequested():
+            return set_backend(state, pending, fact)
+        case BackendWithdrawalRequested():
+            return withdraw_backend(state, pending, fact)
         case _:  # the others are about one node
             pass
     node = state.fleet.nodes.get(fact.node)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from weft_contracts.commit import MAX_COMMIT_BYTES, Commit, Decision
 from weft_contracts.facts.node import Assigned
 from weft_contracts.facts.replica import Placed, Unplaceable
+from weft_contracts.facts.values import Member
 from weft_contracts.ids import NodeId
 from weft_contracts.subjects import Aggregate, model, replica
 from weft_fleet import ReplicaView
@@ -13,6 +14,7 @@ from weft_placement import CandidateRanking, Circumstances, NoPlace, Placement, 
 from weft_placement.candidate_ranking import NoCandidate
 from weft_placement.decide import few, no_place
 from weft_placement.filters.avoid import avoided
+from weft_placement.installable import to_install
 
 from weft_scheduler.domain.batch import Batch, guarded, size_of
 from weft_scheduler.domain.rules import Rules
@@ -134,7 +136,14 @@ class Round:
             members=placement.members,
             spec=spec,
         )
-        return {member.node: fact for member in placement.members}
+        return {member.node: self._with_backend(fact, member) for member in placement.members}
+
+    def _with_backend(self, fact: Assigned, member: Member) -> Assigned:
+        """The fact with what this member's node must install before."""
+        fleet, engine = self.state.fleet, fact.spec.engine
+        devices = {device.index for device in member.devices}
+        backend = to_install(fleet.nodes[member.node], fleet.engines[engine], fleet.recipes.get(engine), devices)
+        return fact if backend is None else fact.model_copy(update={"backend": backend})
 
     def _tell(self, view: ReplicaView, why: NoCandidate) -> bool:
         """Record why there is no place, unless the log says so already or said something lately."""

@@ -1,8 +1,9 @@
 """What the scheduler knows: the fleet, which replicas wait for a place, and each waiting revision's ranking."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from weft_contracts.backends import BackendRecipe
 from weft_contracts.commit import Recorded
 from weft_contracts.engines import BUILTIN, Profiles
 from weft_contracts.ids import ReplicaId
@@ -28,6 +29,7 @@ class State:
     )
 
     _engines: Profiles = field(default_factory=lambda: BUILTIN, compare=False)
+    _recipes: Mapping[str, BackendRecipe] = field(default_factory=dict[str, BackendRecipe], compare=False)
     """By which the rankings were made."""
 
     def fold(self, commits: Iterable[Recorded]) -> None:
@@ -35,8 +37,8 @@ class State:
         for recorded in commits:
             self.fleet.apply(recorded)
             self.waiting.follow(self.fleet, recorded)
-        if self.fleet.engines is not self._engines:
-            self._engines = self.fleet.engines
+        if self.fleet.engines is not self._engines or self.fleet.told_recipes is not self._recipes:
+            self._engines, self._recipes = self.fleet.engines, self.fleet.told_recipes
             self._rankings.clear()
             self.waiting.look_anew()
 

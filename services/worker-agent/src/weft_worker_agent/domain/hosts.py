@@ -1,8 +1,6 @@
 """An engine host as the agent knows it: what it was started for, what it says, how it ended."""
 
-import json
 from dataclasses import dataclass
-from typing import cast
 
 from weft_contracts.facts.values import EngineName, MetadataFile
 from weft_contracts.ids import Incarnation, ReplicaId
@@ -34,6 +32,10 @@ class End:
     """Another start would fail the same way here: what is wrong is a matter of this node."""
     unfinished: int = 0
     """Requests that still ran when its time to finish was up."""
+    uninstalled: bool = False
+    """Its engine could not be installed, and another try may find a better day."""
+    last_lines: tuple[str, ...] = ()
+    """Of its log, as far as they may be told: see `last_lines`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +48,12 @@ class Host:
     started_at: float
     answering: Answering | None = None
     """None until it is ready."""
-    stalled: bool = False
-    """Requests run and its step counter stands still."""
+    installing: bool = False
+    """Its engine is being installed: there is no process yet."""
+    stalled: str = ""
+    """Why it counts as stalled; empty: it doesn't."""
+    stalled_at: float = float("inf")
+    """Since when."""
     end: End | None = None
     retire_at: float | None = None
     """When it was asked to finish what runs and end."""
@@ -59,34 +65,11 @@ class Host:
     """It said that it failed, and is still there."""
     grew_at: float = float("-inf")
     """When it was last seen to get on with loading."""
+    ended_for: str = ""
+    """Why it was ended by a signal; empty: it wasn't."""
     given_up_for: str = ""
     """Why it was ended by a signal for good: another start here would take as long."""
 
     @property
     def lives(self) -> bool:
         return self.end is None
-
-
-def sentence_of(exit_code: int | None, said: str, last_words: str) -> str:
-    """Why a host ended: what it said, else how its process ended, with its last line of stderr."""
-    if said:
-        return said
-    how = "the engine's process ended"
-    if exit_code is not None:
-        how += f" by signal {-exit_code}" if exit_code < 0 else f" with status {exit_code}"
-    words = _telling(last_words)
-    return f"{how}; its last words: {words}" if words else how
-
-
-def _telling(line: str) -> str:
-    """A line of stderr, unless it is one of the host's own log lines and tells of nothing wrong."""
-    try:
-        parsed: object = json.loads(line)
-    except ValueError:
-        return line
-    if not isinstance(parsed, dict):
-        return line
-    fields = cast("dict[str, object]", parsed)
-    if fields.get("level") in ("debug", "info"):
-        return ""
-    return str(fields.get("reason") or fields.get("event") or line)

@@ -58,6 +58,11 @@ def missing_reports(
 
 def _of_living(assignment: Assignment, record: RunRecord | None, host: Host) -> Report | None:
     replica, epoch, incarnation = assignment.replica, assignment.epoch, host.incarnation
+    if host.installing:
+        if record is not None and record.phase == "installing":
+            return None
+        installing = run.Installing(epoch=epoch, engine=assignment.fact.spec.engine)
+        return Report(replica, installing, assignment.cause)
     if record is None or not record.open or record.incarnation != incarnation:
         loading = run.Loading(epoch=epoch, incarnation=incarnation)
         return Report(replica, loading, assignment.cause)
@@ -71,8 +76,8 @@ def _of_living(assignment: Assignment, record: RunRecord | None, host: Host) -> 
     if host.stalled:
         if record.phase != "ready":
             return None
-        why = "requests run and the engine's step counter stands still"
-        return Report(replica, run.Degraded(epoch=epoch, incarnation=incarnation, why=why), record.cause)
+        degraded = run.Degraded(epoch=epoch, incarnation=incarnation, why=host.stalled)
+        return Report(replica, degraded, record.cause)
     if record.phase == "ready":
         return None
     ready = run.Ready(
@@ -95,6 +100,9 @@ def _of_none(
 ) -> Report | None:
     replica, epoch = assignment.replica, assignment.epoch
     host = next((h for h in ended if record is not None and h.incarnation == record.incarnation), None)
+    installing = record is not None and record.phase == "installing"
+    if installing:
+        host = next((h for h in reversed(ended) if h.epoch == epoch), None)
     end = host.end if host is not None else None
     detail, unfinished = (_cut(end.reason), end.unfinished) if end is not None else (VANISHED, 0)
     if assignment.retirement is not None:
@@ -106,13 +114,20 @@ def _of_none(
         if record is not None and record.phase == "failed":
             return None
         assert tries is not None
-        failed = run.Failed(epoch=epoch, reason=_cut(given_up.reason), permanent=given_up.permanent, starts=tries.total)
+        failed = run.Failed(
+            epoch=epoch,
+            reason=_cut(given_up.reason),
+            permanent=given_up.permanent,
+            starts=tries.total,
+            last_lines=given_up.last_lines,
+        )
         return Report(replica, failed, record.cause if record is not None else assignment.cause)
-    if record is None or not record.open:
-        return None
+    if record is None or not record.open or (installing and end is None and not shutdown):
+        return None  # an install that its agent didn't live to see the end of is begun again
     if shutdown:
         return Report(replica, run.Stopped(epoch=epoch, why="shutdown", unfinished=unfinished), record.cause)
-    return Report(replica, run.Stopped(epoch=epoch, why="exited", detail=detail), record.cause)
+    lines = end.last_lines if end is not None else ()
+    return Report(replica, run.Stopped(epoch=epoch, why="exited", detail=detail, last_lines=lines), record.cause)
 
 
 def _cut(sentence: str) -> str:

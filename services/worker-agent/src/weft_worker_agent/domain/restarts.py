@@ -1,4 +1,7 @@
-"""How often a run is started again: at most 3 times in 10 minutes, ever slower, then given up."""
+"""How often a run is started again: at most 3 times in 10 minutes, ever slower, then given up.
+
+An engine that could not be installed is tried more often: an index comes back, and a disk is emptied.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -10,6 +13,9 @@ WINDOW_S = 600.0
 MAX_RESTARTS = 3
 FIRST_WAIT_S = 0.5
 WAIT_FACTOR = 4.0
+MAX_INSTALLS = 14
+"""Tries of one install under an assignment: some 45 minutes."""
+FIRST_INSTALL_WAIT_S, LONGEST_INSTALL_WAIT_S = 1.0, 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +24,7 @@ class GivenUp:
 
     reason: str
     permanent: bool
+    last_lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +37,8 @@ class Tries:
     total: int = 0
     next_at: float = 0.0
     given_up: GivenUp | None = None
+    installs: int = 0
+    """Installs that failed, one after the other."""
     counted: Incarnation | None = None
     """The host whose end was counted last."""
 
@@ -47,10 +56,16 @@ def ended(tries: Tries, host: Host, now: float) -> Tries:
         return tries
     tries = replace(tries, counted=host.incarnation)
     if host.given_up_for:
-        return replace(tries, given_up=GivenUp(host.given_up_for, permanent=False))
+        return replace(tries, given_up=GivenUp(host.given_up_for, False, host.end.last_lines))
     if host.end.permanent or host.end.local:
-        return replace(tries, given_up=GivenUp(host.end.reason, permanent=host.end.permanent))
+        return replace(tries, given_up=GivenUp(host.end.reason, host.end.permanent, host.end.last_lines))
+    if host.end.uninstalled:
+        if tries.installs + 1 >= MAX_INSTALLS:
+            return replace(tries, given_up=GivenUp(host.end.reason, False, host.end.last_lines))
+        wait = min(FIRST_INSTALL_WAIT_S * WAIT_FACTOR**tries.installs, LONGEST_INSTALL_WAIT_S)
+        return replace(tries, starts=tries.starts[:-1], installs=tries.installs + 1, next_at=now + wait)
+    tries = replace(tries, installs=0)
     recent = sum(at > now - WINDOW_S for at in tries.starts)
     if recent > MAX_RESTARTS:
-        return replace(tries, given_up=GivenUp(host.end.reason, permanent=False))
+        return replace(tries, given_up=GivenUp(host.end.reason, False, host.end.last_lines))
     return replace(tries, next_at=now + FIRST_WAIT_S * WAIT_FACTOR ** max(0, recent - 1))

@@ -11,6 +11,7 @@ from weft_worker_agent.domain.hosts import Host
 from weft_worker_agent.domain.loading import LoadBounds, overdue
 from weft_worker_agent.domain.own_part import Assignment, OwnPart
 from weft_worker_agent.domain.restarts import Tries, ended, started
+from weft_worker_agent.domain.stall import MOVE_S
 
 TERM_TO_KILL_S = 5.0
 FAILING_S = 5.0
@@ -45,6 +46,8 @@ class Signal:
     why: str
     for_good: bool = False
     """No other start follows under its assignment: the reason is the run's failure."""
+    at_once: bool = False
+    """What runs there gets no time to finish: it is told, so that it goes on elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +132,18 @@ def _of_living(
             return [Retire(host.incarnation, SUPERSEDED_S)]
         if assignment.retirement is not None:
             return [Retire(host.incarnation, assignment.retirement.deadline_s)]
-    if host.answering is None and host.retire_at is None and host.term_at is None and assignment is not None:
+    if (
+        not host.installing
+        and host.answering is None
+        and host.retire_at is None
+        and host.term_at is None
+        and assignment is not None
+    ):
         late = overdue(host, assignment.fact.spec.weights.weight_bytes, bounds, now)
         if late is not None:
             return [Signal(host.incarnation, "TERM", late, for_good=True)]
+    if host.stalled and host.term_at is None and now >= host.stalled_at + MOVE_S:
+        return [Signal(host.incarnation, "TERM", host.stalled, at_once=True)]
     if (why := _must_end(host, now, at_once=shutdown_grace_s == 0)) is None:
         return []
     if host.term_at is None:
@@ -168,4 +179,6 @@ def _all_said(part: OwnPart, host: Host, tries: Tries | None) -> bool:
         return True
     if tries is not None and tries.epoch == host.epoch and tries.given_up is not None:
         return record is not None and record.phase == "failed"
+    if host.end is not None and host.end.uninstalled:  # why is to be said, where the log knows that it was tried
+        return record is None or record.epoch != host.epoch or record.phase != "installing"
     return record is not None and (record.incarnation != host.incarnation or not record.open)

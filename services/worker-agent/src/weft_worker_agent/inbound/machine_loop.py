@@ -33,6 +33,11 @@ class MachineWatch:
         self._changed = changed
         self._findings: Findings | None = None
 
+    def rebase(self, base: Reported) -> None:
+        """Something else than the accelerators is otherwise now: an engine was installed."""
+        self._base = base
+        self._changed()
+
     def report(self, before: Reported | None) -> Reported | None:
         """The report, given the one that the log has; None while it is not known what there is."""
         if self._findings is None:

@@ -4,16 +4,18 @@ import contextlib
 import importlib.util
 import os
 import platform
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
 import psutil
 from weft_contracts.engines import Profiles
 from weft_contracts.facts.machine import MOST_BACKENDS, Reported
-from weft_contracts.facts.values import Backend, Device, EngineName, Hardware, Vendor
+from weft_contracts.facts.values import Backend, Device, EngineName, Hardware, Installs, Vendor
+from weft_contracts.formats import READS
 from weft_engine.installed import NotInstalled, profiles, version_of
 
+from weft_worker_agent.outbound.backends.environments import InstalledBackend
 from weft_worker_agent.outbound.files.sources import BUILTINS
 from weft_worker_agent.outbound.machine.backends import Environment
 
@@ -27,6 +29,8 @@ def report(
     parts: int,
     simulated: Collection[Vendor] = (),
     own: Mapping[EngineName, Environment] = MappingProxyType({}),
+    installed: Sequence[InstalledBackend] = (),
+    install_folder: Path | None = None,
 ) -> Reported:
     """What the agent says of its machine, without its accelerators; takes some milliseconds.
 
@@ -35,12 +39,19 @@ def report(
         parts: workers that share this machine: each reports its part of processors and memory.
         simulated: vendors of the accelerators that are made up here.
         own: engines that have an environment of their own.
+        installed: engines that were installed for replicas, the newest first.
+        install_folder: where further ones go; None: nothing may be installed.
     """
     return Reported(
         hardware=hardware(models, parts),
-        backends=backends(simulated, own),
+        backends=backends(simulated, own, installed),
         builtins=builtins(),
         agent_version=AGENT_VERSION,
+        installs=Installs(
+            allowed=install_folder is not None,
+            disk_free=_disk_free(install_folder) if install_folder is not None else None,
+        ),
+        reads=dict(READS),
     )
 
 
@@ -57,7 +68,9 @@ def hardware(models: Path, parts: int) -> Hardware:
 
 
 def backends(
-    simulated: Collection[Vendor] = (), own: Mapping[EngineName, Environment] = MappingProxyType({})
+    simulated: Collection[Vendor] = (),
+    own: Mapping[EngineName, Environment] = MappingProxyType({}),
+    installed: Sequence[InstalledBackend] = (),
 ) -> tuple[Backend, ...]:
     """The engines that can be started here. None is imported: that would cost their memory here.
 
@@ -70,12 +83,20 @@ def backends(
         with contextlib.suppress(NotInstalled):
             version = own[name].version if name in own else version_of(profile)
             found.append(Backend(engine=name, version=version, vendors=vendors, profile=profile.digest))
+    there = {(each.engine, vendor) for each in found for vendor in each.vendors}
+    for one in installed:
+        if (one.engine, one.vendor) not in there:
+            there.add((one.engine, one.vendor))
+            found.append(
+                Backend(engine=one.engine, version=one.version, vendors=(one.vendor,), profile=one.profile.digest)
+            )
     return tuple(found[:MOST_BACKENDS])
 
 
-def known(own: Mapping[EngineName, Environment]) -> Profiles:
+def known(own: Mapping[EngineName, Environment], installed: Sequence[InstalledBackend] = ()) -> Profiles:
     """The engines that this node knows: built-in ones, and what packages here or in environments of their own bring."""
     here = {found.name: found for found in profiles() if not isinstance(found, NotInstalled)}
+    here |= {one.engine: one.profile for one in reversed(installed)}
     return here | {name: environment.profile for name, environment in own.items()}
 
 
@@ -96,6 +117,11 @@ def differs(now: Reported, before: Reported | None) -> bool:
     old, new = before.hardware.disk_free, now.hardware.disk_free
     if old is not None and new is not None and abs(new - old) < old // 10:
         now = now.model_copy(update={"hardware": now.hardware.model_copy(update={"disk_free": old})})
+    ours, theirs = now.installs, before.installs
+    if ours is not None and theirs is not None:
+        old, new = theirs.disk_free, ours.disk_free
+        if old is not None and new is not None and abs(new - old) < old // 10:
+            now = now.model_copy(update={"installs": ours.model_copy(update={"disk_free": old})})
     return now != before
 
 

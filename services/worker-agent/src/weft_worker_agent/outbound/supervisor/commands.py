@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from weft_worker_agent.outbound.supervisor.host_output import forget_old_logs
 from weft_worker_agent.outbound.supervisor.host_process import HostProcess
+from weft_worker_agent.outbound.supervisor.orphans import MARK
 from weft_worker_agent.outbound.supervisor.secret_pipe import PipeFull
 
 _SIGNALS = {"TERM": signal.SIGTERM, "INT": signal.SIGINT, "KILL": signal.SIGKILL}
@@ -86,7 +87,8 @@ class CommandHandler:
         identity = cast("dict[str, object]", launch)
         name = identity.get("replica")
         log = f"{self._logs}/host-{name if _is_id(name) else host_id}.log"
-        host = HostProcess(host_id, argv, cast("dict[str, str]", env), identity, log=log, secrets=_lines(told))
+        environment = {**cast("dict[str, str]", env), MARK: host_id}
+        host = HostProcess(host_id, argv, environment, identity, log=log, secrets=_lines(told))
         self.hosts[host_id] = host
         self._started(host)
         return host

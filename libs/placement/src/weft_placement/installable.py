@@ -1,0 +1,73 @@
+"""What a node could install of an engine, for which of its devices, and why not."""
+
+from collections.abc import Collection, Mapping
+
+from weft_contracts.backends import BackendRecipe, BackendVariant
+from weft_contracts.engines import BUILTIN, EngineProfile, is_of
+from weft_contracts.facts.values import Device, Vendor
+from weft_fleet import NodeView
+
+
+def installed_for(node: NodeView, engine: EngineProfile) -> frozenset[Vendor]:
+    """The vendors of devices that the node's backends of this engine can use."""
+    name = engine.name  # compared here first: this is asked of every backend of every node
+    return frozenset(v for each in node.backends if each.engine == name and is_of(each, engine) for v in each.vendors)
+
+
+def installable(
+    node: NodeView, engine: EngineProfile, recipe: BackendRecipe | None
+) -> Mapping[Vendor, BackendVariant] | str:
+    """What it could install, by the vendor of the devices that it would be for; or the reason why nothing.
+
+    The reason is said of the node and has no figures of its own; empty: nothing is to be said of installing.
+    """
+    installs, hardware = node.installs, node.hardware
+    if installs is None or hardware is None or recipe is None or not _runs(engine):
+        return ""
+    if not installs.allowed:
+        return "may install none"
+    found: dict[Vendor, BackendVariant] = {}
+    refused: dict[str, None] = {}
+    for device in hardware.devices:
+        if device.simulated or device.vendor in found or device.vendor not in engine.vendors:
+            continue
+        variant = recipe.for_driver(device.vendor, device.driver)
+        if variant is None:
+            refused.setdefault(_without(device, recipe))
+        elif installs.disk_free is not None and installs.disk_free < variant.disk:
+            refused.setdefault("has too little disk to install it")
+        else:
+            found[device.vendor] = variant
+    return found or " and ".join(refused) or "the catalogue has none for its devices"
+
+
+def obtainable(node: NodeView, engine: EngineProfile, recipe: BackendRecipe | None) -> bool:
+    """Whether the node has the engine, of whatever profile, or could install it."""
+    if any(backend.engine == engine.name for backend in node.backends):
+        return True
+    return not isinstance(installable(node, engine, recipe), str)
+
+
+def to_install(
+    node: NodeView, engine: EngineProfile, recipe: BackendRecipe | None, devices: Collection[int]
+) -> BackendVariant | None:
+    """What the node must install before the engine runs on these devices of it; None: nothing."""
+    if node.hardware is None:
+        return None
+    vendors: set[Vendor] = {device.vendor for device in node.hardware.devices if device.index in devices}
+    could = installable(node, engine, recipe)
+    missing = vendors - installed_for(node, engine)
+    if isinstance(could, str):
+        return None
+    return next((could[vendor] for vendor in sorted(missing) if vendor in could), None)
+
+
+def _runs(engine: EngineProfile) -> bool:
+    """Whether a host could run it once it is there: an engine that Weft comes with may have no adapter yet."""
+    return bool(engine.install.adapter) or engine.name not in BUILTIN
+
+
+def _without(device: Device, recipe: BackendRecipe) -> str:
+    if any(variant.vendor == device.vendor for variant in recipe.variants):
+        return f"its {device.vendor} driver is none of those that the catalogue has one for"
+    return "the catalogue has none for its devices"

@@ -1,0 +1,304 @@
+"""Installs engines: each into an environment of its own, at most a few at once, whole or not at all."""
+
+import asyncio
+import contextlib
+import ctypes
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from weft_contracts.backends import BackendVariant, SystemNeed
+from weft_contracts.engines import BUILTIN, EngineProfile
+from weft_contracts.facts.values import EngineName, Vendor
+from weft_runtime.logs import get_logger
+
+from weft_worker_agent.domain.install_faults import InstallFault, fault_of, without_secrets
+from weft_worker_agent.domain.install_plan import InstallPlan, InstallStep, plan
+from weft_worker_agent.domain.install_progress import InstallProgress, heard
+from weft_worker_agent.outbound.backends import environments, host_code, uv_process
+from weft_worker_agent.outbound.backends.environments import InstalledBackend
+from weft_worker_agent.outbound.backends.sources import PackageSources
+
+_CHECK_S = 300.0
+_LOCK_AGAIN_S = 0.5
+_CHECK = "import weft_engine.host, importlib.metadata as m, sys; print(m.version(sys.argv[1]))"
+_log: Any = get_logger("weft.installer")
+
+
+class InstallFailed(Exception):
+    """An engine could not be installed."""
+
+    def __init__(self, fault: InstallFault) -> None:
+        super().__init__(fault.reason)
+        self.fault = fault
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """How an installed engine's host is run."""
+
+    python: str
+    environment: Mapping[str, str]
+    """Over what hosts inherit."""
+
+
+@dataclass(slots=True)
+class Install:
+    """One that is under way, or that failed last."""
+
+    plan: InstallPlan
+    progress: InstallProgress
+    began_at: float
+    """Seconds since the epoch."""
+    fault: InstallFault | None = None
+
+
+class Installer:
+    """All installed and installing engines of this worker. Methods are called on the loop."""
+
+    def __init__(
+        self,
+        folder: Path,
+        sources: PackageSources,
+        *,
+        silence_s: float,
+        at_once: int,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`silence_s`: one in which nothing moves for so long is given up; `changed`: called when one is done."""
+        self._folder = folder
+        self._sources = sources
+        self._silence_s = silence_s
+        self._turns = asyncio.Semaphore(at_once)
+        self._changed = changed
+        self._under_way: dict[str, asyncio.Task[InstalledBackend]] = {}
+        self.installs: dict[str, Install] = {}
+        """By the environment's name."""
+        for name in environments.remove_half_made(folder):
+            _log.info("half made backend removed", backend=name)
+        self.installed = environments.installed(folder)
+        self._code: Path | None = None
+
+    def find(self, engine: EngineName, vendor: Vendor) -> InstalledBackend | None:
+        """The newest environment of an engine for a vendor's devices."""
+        return next((one for one in self.installed if (one.engine, one.vendor) == (engine, vendor)), None)
+
+    async def interpreter(self, backend: InstalledBackend) -> Interpreter:
+        """How the backend's hosts are run: with this worker's own code of the host. Raises InstallFailed."""
+        try:
+            return Interpreter(backend.python, await self._with_code())
+        except OSError as error:
+            words = f"{self._folder} takes no code of the engine host ({error.strerror or error})"
+            raise InstallFailed(InstallFault(words)) from None
+
+    async def want(self, engine: EngineName, variant: BackendVariant) -> InstalledBackend:
+        """The engine's environment, made if it is not there; who wants the same waits for the same.
+
+        Raises InstallFailed. An install goes on when those who waited for it are cancelled.
+        """
+        wanted = plan(engine, variant, _python(), host_code.requirements())
+        there = next((one for one in self.installed if one.name == wanted.name), None)
+        if there is not None:
+            return there
+        task = self._under_way.get(wanted.name)
+        if task is None:
+            self.installs[wanted.name] = Install(wanted, InstallProgress(), time.time())
+            task = self._under_way[wanted.name] = asyncio.create_task(self._install(wanted))
+            task.add_done_callback(lambda done: self._done(wanted.name, done))
+        return await asyncio.shield(task)
+
+    async def close(self) -> None:
+        """End what is under way; nothing half made stays."""
+        tasks = list(self._under_way.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _done(self, name: str, task: asyncio.Task[InstalledBackend]) -> None:
+        self._under_way.pop(name, None)
+        install = self.installs[name]
+        if task.cancelled():
+            del self.installs[name]
+        elif (error := task.exception()) is None:
+            del self.installs[name]
+            self.installed = (task.result(), *(one for one in self.installed if one.name != name))
+            _log.info("backend installed", backend=name, seconds=round(time.time() - install.began_at, 1))
+        else:
+            fault = error.fault if isinstance(error, InstallFailed) else InstallFault(str(error))
+            install.fault = fault
+            _log.warning("backend not installed", backend=name, why=fault.reason, permanent=fault.permanent)
+        self._changed()
+
+    async def _install(self, wanted: InstallPlan) -> InstalledBackend:
+        name = wanted.name
+        async with self._turns:
+            try:
+                await asyncio.to_thread(_check_needs, wanted)
+                held = await self._locked(name)
+                try:
+                    there = await asyncio.to_thread(environments.read, self._folder / name)
+                    return there if there is not None else await self._make(wanted, held)
+                finally:
+                    os.close(held)
+            except OSError as error:
+                words = without_secrets(error.strerror or str(error))
+                engine, version = wanted.engine, wanted.variant.version
+                raise InstallFailed(InstallFault(f"{engine} {version} could not be installed: {words}")) from None
+
+    async def _locked(self, name: str) -> int:
+        while (held := await asyncio.to_thread(environments.lock, self._folder, name)) is None:
+            self._move(name, replace(self.installs[name].progress, phase="waiting"))
+            await asyncio.sleep(_LOCK_AGAIN_S)
+        return held
+
+    async def _make(self, wanted: InstallPlan, held: int) -> InstalledBackend:
+        """Make the environment under another name, and rename it when it is whole."""
+        making = environments.making(self._folder, wanted.name)
+        await asyncio.to_thread(environments.remove, making)
+        try:
+            making.mkdir(mode=0o700, parents=True)
+            cache, orders = making / "cache", making / "orders"
+            orders.mkdir()
+            python = making / "env" / "bin" / "python"
+            self._move(wanted.name, InstallProgress("resolving"))
+            uv = _uv()
+            made = [uv, "venv", "--quiet", "--no-project", "--relocatable", "--python", sys.executable]
+            await self._run(wanted, [*made, str(making / "env")], cache, held)
+            for number, step in enumerate(wanted.steps):
+                argv = [uv, "pip", "install", "--python", str(python), "--no-build"]
+                argv += await asyncio.to_thread(_written, step, orders, number)
+                await self._run(wanted, argv, cache, held)
+            self._move(wanted.name, InstallProgress("checking"))
+            profile = await self._check(wanted, python)
+            variant = wanted.variant
+            environments.write_about(making / "env", wanted.engine, variant.vendor, variant.version, profile)
+            await asyncio.to_thread(os.rename, making / "env", self._folder / wanted.name)
+            found = environments.read(self._folder / wanted.name)
+            if found is None:
+                raise InstallFailed(InstallFault(f"{wanted.engine} was installed and is no environment", local=True))
+            return found
+        finally:
+            await asyncio.shield(asyncio.to_thread(environments.remove, making))
+
+    async def _run(self, wanted: InstallPlan, argv: list[str], cache: Path, held: int) -> None:
+        name, engine, version = wanted.name, wanted.engine, wanted.variant.version
+        environment = self._sources.environment(cache, find_links=wanted.variant.find_links)
+
+        def hear(line: str) -> None:
+            self._move(name, heard(self.installs[name].progress, line))
+
+        try:
+            status, lines = await uv_process.run(argv, environment, hear=hear, silence_s=self._silence_s, held=held)
+        except uv_process.Silent:
+            phase = self.installs[name].progress.phase
+            words = f"nothing moved for {self._silence_s:g} s while it was {phase}"
+            raise InstallFailed(InstallFault(f"{engine} {version} could not be installed: {words}")) from None
+        if status != 0:
+            raise InstallFailed(fault_of(engine, version, status, lines))
+
+    async def _check(self, wanted: InstallPlan, python: Path) -> EngineProfile | None:
+        """Run it once: the host's code and the engine's package must be there. The profile, where Weft has none."""
+        engine, variant = wanted.engine, wanted.variant
+        builtin = engine in BUILTIN
+        asked = ["-c", _CHECK, variant.package] if builtin else ["-m", "weft_engine.installed", engine]
+        environment = {"PATH": os.environ.get("PATH", os.defpath), **await self._with_code()}
+        process = await asyncio.create_subprocess_exec(
+            str(python),
+            *asked,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment,
+        )
+        try:
+            async with asyncio.timeout(_CHECK_S):
+                out, err = await process.communicate()
+        except TimeoutError:
+            raise InstallFailed(_unusable(wanted, f"it does not answer within {_CHECK_S:g} s")) from None
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+        if process.returncode:
+            last = (err.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
+            raise InstallFailed(_unusable(wanted, last))
+        try:
+            body = None if builtin else json.loads(out)
+            version = out.decode().strip() if body is None else str(body["version"])
+            profile = None if body is None else EngineProfile.model_validate(body["profile"])
+        except (ValueError, KeyError, TypeError, ValidationError) as error:
+            raise InstallFailed(_unusable(wanted, f"it tells no profile: {error}")) from None
+        if version.partition("+")[0] != variant.version.partition("+")[0]:
+            raise InstallFailed(
+                replace(_unusable(wanted, f"its package {variant.package} has the version {version}"), permanent=True)
+            )
+        return profile
+
+    async def _with_code(self) -> dict[str, str]:
+        if self._code is None or not self._code.is_dir():
+            self._code = await asyncio.to_thread(host_code.bundle, self._folder)
+        return {"PYTHONPATH": str(self._code), "PYTHONNOUSERSITE": "1"}
+
+    def _move(self, name: str, progress: InstallProgress) -> None:
+        install = self.installs[name]
+        if install.progress.phase != progress.phase:
+            _log.info("backend installing", backend=name, phase=progress.phase)
+        install.progress = progress
+
+
+def _python() -> str:
+    return f"{sys.version_info.major}.{sys.version_info.minor} {sys.platform} {platform.machine()}"
+
+
+def _uv() -> str:
+    """Raises FileNotFoundError."""
+    import uv  # here: its folder is looked for when something is installed
+
+    return str(uv.find_uv_bin())
+
+
+def _written(step: InstallStep, folder: Path, number: int) -> list[str]:
+    """The flags of one step, with the files that they name."""
+    flags: list[str] = ["--require-hashes"] if step.require_hashes else []
+    for flag, lines in (
+        ("--requirements", step.requirements),
+        ("--constraints", step.constraints),
+        ("--excludes", step.excludes),
+    ):
+        if lines:
+            file = folder / f"{number}{flag}.txt"
+            file.write_text("".join(f"{line}\n" for line in lines))
+            flags += [flag, str(file)]
+    return flags
+
+
+def _check_needs(wanted: InstallPlan) -> None:
+    """Raises InstallFailed with the need's sentence."""
+    for need in wanted.variant.needs:
+        if not _is_there(need):
+            raise InstallFailed(InstallFault(need.say, local=True))
+
+
+def _is_there(need: SystemNeed) -> bool:
+    if need.kind == "device":
+        return os.access(need.name, os.R_OK | os.W_OK)
+    if sys.platform != "linux":
+        return True
+    try:
+        ctypes.CDLL(need.name)
+    except OSError:
+        return False
+    return True
+
+
+def _unusable(wanted: InstallPlan, words: str) -> InstallFault:
+    return InstallFault(
+        f"{wanted.engine} {wanted.variant.version} was installed and can't be used: {words}", local=True
+    )
