@@ -73,7 +73,7 @@ def test_an_environment_that_brings_no_such_engine_is_named_with_what_is_there(f
     assert not found.found
     (sentence,) = found.wrong
     assert "can't be used for other: install weft-engine and its package there" in sentence
-    assert "there are echo, llama.cpp, simulated, vllm" in sentence
+    assert "there are echo, llama.cpp, openai, simulated, vllm" in sentence
 
 
 def test_a_worker_reads_its_files_by_the_format_that_its_profile_names(echo: Environment) -> None:

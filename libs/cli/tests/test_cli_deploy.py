@@ -41,6 +41,15 @@ def test_a_file_is_for_llama_cpp_and_a_folder_for_vllm(tmp_path: Path) -> None:
     assert ["llama.cpp", "vllm"] == [spec(str(each), DeployOptions())["engine"] for each in (file, tmp_path)]
 
 
+def test_a_server_elsewhere_is_an_engine_with_arguments() -> None:
+    made = spec("openai:http://10.0.0.5:11434/v1#llama3.2", DeployOptions(engine_args=("health_s=60",)))
+    assert {
+        "source": {"kind": "simulated"},
+        "engine": "openai",
+        "engine_args": {"base_url": "http://10.0.0.5:11434/v1", "model": "llama3.2", "health_s": 60},
+    } == made
+
+
 def test_a_dry_run_tells_replicas_that_come_out_the_same_together() -> None:
     def explained(number: int, outcome: str) -> Explanation:
         return Explanation(ReplicaId(f"m-new-{number}"), "m", 1, "", outcome, (), None)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from weft_client.api import spec_of
 from weft_client.failure import Exit, Failure
-from weft_client.sources import fileless, local_path, name_for
+from weft_client.sources import ServerSource, fileless, local_path, name_for, server_source
 from weft_contracts.names import NAME
 
 
@@ -82,3 +82,19 @@ def test_an_engine_whose_name_none_can_have_is_wrong_usage(source: str) -> None:
     assert not fileless(source)
     with pytest.raises(Failure, match="want engine:NAME"):
         local_path(source)
+
+
+def test_a_server_elsewhere_is_named_with_its_model() -> None:
+    where = "http://10.0.0.5:11434/v1"
+    assert ServerSource("openai", where, "llama3.2:1b") == server_source(f"openai:{where}#llama3.2:1b")
+    assert ["llama3.2:1b", "tiny", "my-model"] == [
+        name_for(f"openai:{where}#{model}") for model in ("llama3.2:1b", "/models/tiny.gguf", "my model")
+    ]
+    assert [None, None] == [server_source(each) for each in ("simulated:x", "/models/openai:x#m")]
+
+
+@pytest.mark.parametrize("source", ["openai:", "openai:http://host/v1", "openai:http://host/v1#", "openai:#m"])
+def test_a_server_without_its_model_is_wrong_usage(source: str) -> None:
+    with pytest.raises(Failure, match="want openai:URL#MODEL") as refused:
+        server_source(source)
+    assert Exit.USAGE == refused.value.exit

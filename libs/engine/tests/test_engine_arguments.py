@@ -5,12 +5,19 @@ from weft_contracts.engines import BUILTIN, Argument
 from weft_contracts.facts.values import ArgumentValue
 from weft_dataplane import LoadFailed
 from weft_engine.adapters.llamacpp_settings import LlamaCppSettings
+from weft_engine.adapters.openai_settings import OpenAISettings
 from weft_engine.adapters.simulated_settings import SimulatedSettings
 from weft_engine.adapters.vllm_settings import VllmSettings
 from weft_engine.arguments import check_arguments
 from weft_engine.launch import Launch
 
-SETTINGS = {"llama.cpp": LlamaCppSettings, "simulated": SimulatedSettings, "vllm": VllmSettings}
+SETTINGS = {
+    "llama.cpp": LlamaCppSettings,
+    "simulated": SimulatedSettings,
+    "vllm": VllmSettings,
+    "openai": OpenAISettings,
+}
+NEEDED: dict[str, dict[str, ArgumentValue]] = {"openai": {"base_url": "http://10.0.0.5:11434/v1", "model": "llama3.2"}}
 
 
 def launch(engine: str, **given: ArgumentValue) -> Launch:
@@ -41,9 +48,11 @@ def test_an_adapter_reads_the_arguments_that_its_profile_names_and_no_other(engi
 @pytest.mark.parametrize("engine", SETTINGS)
 def test_what_the_profile_allows_the_adapter_takes(engine: str) -> None:
     for name, argument in BUILTIN[engine].arguments.items():
-        values = {"boolean": True, "integer": 7, "number": 0.5, "text": (argument.choices or ("words",))[0]}
+        words = {"": "words", "server_url": "http://10.0.0.5/v1", "secret": "secret:mine"}[argument.form]
+        number = max(0.5, argument.least or 0)
+        values = {"boolean": True, "integer": 7, "number": number, "text": (argument.choices or (words,))[0]}
         value = values[argument.type]
-        given = launch(engine, **{name: value})
+        given = launch(engine, **NEEDED.get(engine, {}) | {name: value})
         check_arguments(given, BUILTIN[engine])
         assert value == getattr(SETTINGS[engine].of(given), name)
 
@@ -97,3 +106,10 @@ def test_another_shape_than_the_profile_names_is_refused(name: str, value: Argum
 
 def test_a_list_is_refused_where_the_profile_names_a_plain_value() -> None:
     assert "dimensions: input should be a valid integer" in fault("simulated", dimensions=[1])
+
+
+def test_an_argument_that_an_engine_needs_and_one_of_another_form_are_named() -> None:
+    assert "engine_args.base_url is missing: the engine openai needs it" == fault("openai", model="m")
+    said = fault("openai", **NEEDED["openai"] | {"key": "sk-private"})
+    assert said.startswith("engine_args.key holds a value")
+    assert "sk-private" not in said

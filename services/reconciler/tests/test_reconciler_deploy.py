@@ -161,7 +161,12 @@ def test_a_request_that_waited_while_nobody_decided_is_not_refused_for_it(story:
         ("m", builtin("huge"), 422, "no built-in model is named 'huge': there are small, tiny"),
         ("m", path("/folder", engine="vllm"), 422, "no worker has the engine vllm, which takes a folder"),
         ("m", path("/folder", engine="vllm"), 422, "they have llama.cpp; give a GGUF file, which llama.cpp takes"),
-        ("m", path("/x", engine="vroom"), 400, "there is no engine 'vroom': there are llama.cpp, simulated, vllm"),
+        (
+            "m",
+            path("/x", engine="vroom"),
+            400,
+            "there is no engine 'vroom': there are llama.cpp, openai, simulated, vllm",
+        ),
         ("m", simulated(selector={"!gpu": "yes"}), 400, "takes no value"),
         ("m", simulated(selector={"": "yes"}), 400, "empty label name"),
         ("m", simulated(engine_args={"x": "y" * 20_000}), 400, "16384 are allowed"),

@@ -244,6 +244,19 @@ def test_requests_that_a_stopped_run_could_not_finish_are_counted(
     assert (why, 3) == (report.fact.why, report.fact.unfinished)
 
 
+def test_what_a_host_says_keeps_it_from_its_work_is_reported_once_and_so_is_its_end(
+    part: Callable[..., OwnPart],
+) -> None:
+    troubled = replace(READY, trouble="its server is away")
+    degraded = missing_reports(part(LOADING, IS_READY), [troubled], {})[0].fact
+    assert isinstance(degraded, run.Degraded)
+    assert "its server is away" == degraded.why
+
+    own = part(LOADING, IS_READY, degraded)
+    assert [] == missing_reports(own, [replace(troubled, trouble="otherwise")], {})
+    assert isinstance(missing_reports(own, [READY], {})[0].fact, run.Ready)
+
+
 def test_a_stall_is_reported_once_and_so_is_its_end(part: Callable[..., OwnPart]) -> None:
     stalls = replace(READY, stalled="it stands", stalled_at=0.0)
     own = part(LOADING, IS_READY)

@@ -15,6 +15,8 @@ class EngineArgument(TypedDict):
     most: int | float | None
     above: int | float | None
     choices: list[str]
+    form: Literal["", "server_url", "secret"]
+    required: bool
 
 
 class HeaderClaim(TypedDict):

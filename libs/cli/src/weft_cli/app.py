@@ -203,7 +203,8 @@ def deploy(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="SOURCE", help="A GGUF file on the workers, `tiny`, `tiny-embed`, `simulated`, or `engine:NAME`."
+            metavar="SOURCE",
+            help="A GGUF file on the workers, `tiny`, `tiny-embed`, `simulated`, `engine:NAME`, or `openai:URL#MODEL`.",
         ),
     ],
     name: Annotated[str | None, typer.Option(help="What people call it (default: from the source).")] = None,

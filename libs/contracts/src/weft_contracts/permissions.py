@@ -104,6 +104,10 @@ def _bucket(bucket: str) -> tuple[str, ...]:
 _OWN: dict[Writer, tuple[str, ...]] = {
     "registry": (
         *_bucket("credentials"),
+        "$KV.secrets.key",
+        "$KV.secrets.node.>",
+        "$JS.API.DIRECT.GET.KV_secrets.$KV.secrets.>",
+        "$JS.API.STREAM.MSG.DELETE.KV_secrets",
         "$JS.API.CONSUMER.DURABLE.CREATE.EVENTS.>",
         "$JS.API.CONSUMER.DELETE.EVENTS.*",
     ),
@@ -114,6 +118,9 @@ _OWN: dict[Writer, tuple[str, ...]] = {
         "$JS.API.STREAM.MSG.DELETE.KV_people",
         "$JS.API.DIRECT.GET.KV_credentials.>",
         "$JS.API.STREAM.MSG.GET.KV_credentials",
+        "$KV.secrets.sealed.*",
+        "$JS.API.DIRECT.GET.KV_secrets.$KV.secrets.key",
+        "$JS.API.DIRECT.GET.KV_secrets.$KV.secrets.node.>",
         *_reads_store("blobs"),
         "weft.usage.>",
     ),

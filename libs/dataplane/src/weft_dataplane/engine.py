@@ -17,6 +17,8 @@ class EngineLoad(NamedTuple):
     """0..1 of the KV cache"""
     steps: int
     """engine steps since the start; stands still in a stall"""
+    trouble: str = ""
+    """why it can't do its work now, as a sentence, though its process is well; empty: it can"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,12 +177,13 @@ class EngineServicer(pb_grpc.EngineServicer):
         load = None if self._engine is None else load_frame(self._engine)
         if load is not None and life.asks:
             load.running = max(load.running, 1)
+        trouble = self._engine.load().trouble if self._engine is not None and life.phase == pb.PHASE_READY else ""
         return pb.HostStatus(
             replica=life.identity.replica,
             incarnation=life.identity.incarnation,
             phase=life.phase,
             load=load,
-            reason=life.reason,
+            reason=life.reason or trouble,
             permanent=life.permanent,
         )
 

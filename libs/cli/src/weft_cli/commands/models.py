@@ -10,7 +10,7 @@ from typing import Any, cast
 from weft_client import api
 from weft_client.failure import Exit, Failure
 from weft_client.gateway import Refused
-from weft_client.sources import fileless, local_path, name_for
+from weft_client.sources import fileless, local_path, name_for, server_source
 from weft_contracts.names import LONGEST_MODEL_NAME
 
 from weft_cli import locate
@@ -66,7 +66,7 @@ def _name(source: str, wanted: DeployOptions, *, quiet: bool) -> str:
     if wanted.name is not None:
         return wanted.name
     name = name_for(source)
-    if not quiet and name not in (Path(source).name, Path(source).stem):
+    if not quiet and name not in (Path(source).name, Path(source).stem) and not source.endswith(f"#{name}"):
         print(f"{Path(source).name!r} can't be a model's name, so it is called {name}; --name NAME calls it otherwise")
     return name
 
@@ -110,7 +110,7 @@ def spec(source: str, wanted: DeployOptions) -> dict[str, Any]:
         fields["context_tokens"] = wanted.context
     if wanted.concurrency is not None:
         fields["concurrency"] = wanted.concurrency
-    if not fileless(source):
+    if not fileless(source) and server_source(source) is None:
         source = local_path(source)
     return api.spec_of(source, wanted.engine, **fields)
 

@@ -68,6 +68,10 @@ class Argument(Value, frozen=True):
     """It must be greater."""
     choices: tuple[str, ...] = ()
     """Of a text; empty: any."""
+    form: Literal["", "server_url", "secret"] = ""
+    """Of a text: where an HTTP server is, or the name of a secret as `secret:NAME`; empty: any."""
+    required: bool = False
+    """A spec without it is refused."""
 
 
 class Install(Value, frozen=True):

@@ -69,6 +69,8 @@ class Host:
     """Why it was ended by a signal; empty: it wasn't."""
     given_up_for: str = ""
     """Why it was ended by a signal for good: another start here would take as long."""
+    trouble: str = ""
+    """Why it can't do its work now, as it says itself; empty: it can."""
 
     @property
     def lives(self) -> bool:

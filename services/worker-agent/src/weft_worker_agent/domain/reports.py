@@ -73,6 +73,10 @@ def _of_living(assignment: Assignment, record: RunRecord | None, host: Host) -> 
         return Report(replica, run.Stopping(epoch=epoch, incarnation=incarnation), cause)
     if host.answering is None:
         return None
+    if host.trouble and record.phase == "ready":
+        return Report(replica, run.Degraded(epoch=epoch, incarnation=incarnation, why=_cut(host.trouble)), record.cause)
+    if host.trouble:
+        return None
     if host.stalled:
         if record.phase != "ready":
             return None

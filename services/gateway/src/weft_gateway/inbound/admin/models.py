@@ -65,8 +65,8 @@ class Models:
         if isinstance(spec.source, SimulatedSource) == bool(engines[spec.engine].formats):
             raise Refused(
                 400,
-                f"`spec.source` is {spec.source.kind}, `spec.engine` is {spec.engine}: the simulated engine goes"
-                " with the simulated source, and only with it.",
+                f"`spec.source` is {spec.source.kind}, `spec.engine` is {spec.engine}: engines that take no files go"
+                " with the simulated source, and they alone.",
                 param="spec.engine",
             )
         name = body.name

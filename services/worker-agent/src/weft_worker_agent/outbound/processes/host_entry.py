@@ -70,7 +70,7 @@ class HostEntry:
         if status.port is not None and self.watch is None:
             target = target_of(self.context.address, status.port)
             secured = None if self.context.tls_folder is None else Secured(self.context.tls_folder, self.context.node)
-            self.watch = HostWatch(target, host.incarnation, self._heard_status, secured=secured)
+            self.watch = HostWatch(target, host.incarnation, self._heard, secured=secured)
             if host.retire_at is not None:
                 self.watch.retire()
         if status.phase == "ready" and host.answering is None and self.offers is not None:
@@ -82,6 +82,14 @@ class HostEntry:
         elif status.phase == "failed" and host.failing_since is None:
             self.host = replace(host, failing_since=self.context.clock())
             self.context.wake()
+
+    def _heard(self, status: pb.HostStatus) -> None:
+        """A status on the watch stream."""
+        trouble = status.reason if status.phase == pb.PHASE_READY else ""
+        if trouble != self.host.trouble:
+            self.host = replace(self.host, trouble=trouble)
+            self.context.wake()
+        self._heard_status(status)
 
     def _heard_status(self, status: pb.HostStatus) -> None:
         """A status on the watch stream: the load."""
