@@ -37,6 +37,12 @@ PROFILE = {
     "arguments": {"memory_bytes": {"type": "integer"}},
     "install": {"package": "weft-passing"},
 }
+RECIPE = {
+    "engine": "passing",
+    "variants": [
+        {"vendor": "cpu", "package": "weft-passing", "version": "1", "requirements": ["weft-passing==1"], "disk": 1}
+    ],
+}
 SIMULATED = {"source": {"kind": "simulated"}, "engine": "simulated", "min_replicas": 0}
 
 
@@ -83,6 +89,8 @@ class Known:
             return {"id": self._post("/api/keys", {"name": "passing"})["key"]}
         if path.startswith("/api/engine-profiles/"):
             return {"engine": self._post("/api/engine-profiles", PROFILE)["engine"]}
+        if path.startswith("/api/backend-recipes/"):
+            return {"engine": self._post("/api/backend-recipes", {"recipe": RECIPE, "profile": PROFILE})["engine"]}
         if path.startswith("/api/replicas/"):
             return {"id": self._mesh.ready_replicas()[0]["id"]}
         if path.startswith("/api/requests/"):
@@ -106,6 +114,8 @@ class Known:
                 nonce = str(int(time.time()))
                 signature = key.sign(f"weft-{operation.rsplit('/', 1)[1]}:{node}:{nonce}".encode())
                 return {"node": node, "nonce": nonce, "signature": base64.b64encode(signature).decode()}
+            case "POST /api/backend-recipes":
+                return {"recipe": RECIPE, "profile": PROFILE}
             case "POST /v1/embeddings":
                 return {"model": "tiny-embed", "input": "What is the capital of France?"}
             case "PUT /api/nodes/{id}/labels" | "PATCH /api/nodes/{id}/labels":

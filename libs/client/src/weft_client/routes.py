@@ -8,6 +8,8 @@ from weft_client.gateway import Gateway, segment
 
 if TYPE_CHECKING:  # types alone: a command need not wait for what defines them
     from weft_api import (
+        BackendRecipeChanged,
+        BackendRecipeWithdrawn,
         CapsChanged,
         Changed,
         ChangeRequest,
@@ -25,6 +27,7 @@ if TYPE_CHECKING:  # types alone: a command need not wait for what defines them
         ModelsOnNode,
         NameErased,
         Node,
+        NodeBackends,
         NodeChanged,
         NodeDetail,
         NodeLeaves,
@@ -146,6 +149,21 @@ def set_engine_profile(gateway: Gateway, profile: Mapping[str, Any]) -> "EngineP
 def withdraw_engine_profile(gateway: Gateway, engine: str) -> "EngineProfileWithdrawn":
     """The mesh knows it no more."""
     return gateway.delete(f"/api/engine-profiles/{segment(engine)}")
+
+
+def backends(gateway: Gateway) -> "Iterator[NodeBackends]":
+    """What each node has installed, and what it installs."""
+    return _all(gateway, "/api/backends")
+
+
+def set_backend_recipe(gateway: Gateway, told: Mapping[str, Any]) -> "BackendRecipeChanged":
+    """Nodes install an engine by this recipe; `profile` beside it where the mesh doesn't know the engine."""
+    return gateway.post("/api/backend-recipes", told)
+
+
+def withdraw_backend_recipe(gateway: Gateway, engine: str) -> "BackendRecipeWithdrawn":
+    """Nodes install an engine as Weft's own catalogue says, or not at all."""
+    return gateway.delete(f"/api/backend-recipes/{segment(engine)}")
 
 
 def tokens(gateway: Gateway) -> "Iterator[Token]":

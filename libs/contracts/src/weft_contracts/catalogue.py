@@ -67,8 +67,6 @@ class Entry:
 
 
 UNWRITTEN: Mapping[type[Fact], str] = {
-    request.BackendRequested: "the gateway, when it has the route",
-    request.BackendWithdrawalRequested: "the gateway, when it has the route",
     mesh.FormatRaised: "the registry, when every reader of a fact knows its next version: no fact has one yet",
     run.Fetching: "a worker that fetches a model's files before a run starts",
     replica.Evicted: "the scheduler, when it makes room for another replica",
