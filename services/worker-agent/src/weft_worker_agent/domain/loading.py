@@ -48,7 +48,7 @@ def overdue(host: Host, weight_bytes: int, bounds: LoadBounds, now: float) -> st
     """Why a load must be given up; None while it may go on."""
     deadline = bounds.deadline_s(weight_bytes)
     passed = now - host.started_at
-    if passed < deadline:
+    if passed < deadline or host.installing:
         return None
     if passed < bounds.most_s and now < host.grew_at + bounds.still_s:
         return None
