@@ -54,7 +54,7 @@ def test_a_profile_comes_back_from_json_with_its_digest(profile: EngineProfile) 
 
 REPORTED = {
     "llama.cpp": ("5e961dfa484fa051",),
-    "vllm": ("0dcd08aab1058bbe",),
+    "vllm": ("d75b57af8acb0521",),
     "simulated": ("7c2905e49796334e",),
 }
 """Every digest that a release's workers have reported of a built-in engine, the present one last."""
@@ -118,6 +118,7 @@ def _argument(**fields: object) -> dict[str, object]:
         (_argument(type="number", above=2, most=2), "arguments.x: above is 2 and most is 2: nothing lies between"),
         (_argument(type="text", choices=("\0",)), "arguments.x: a choice holds characters that can't be printed"),
         ({"install": Install(package="")}, "install.package is empty"),
+        ({"install": Install(package="a", also=("",))}, "install.also has an empty name"),
         ({"install": Install(package="a\0")}, "install.package holds characters that can't be printed"),
         (_argument(type="text", choices=("c" * 16_384,)), "bytes as JSON, 16384 are allowed"),
     ],

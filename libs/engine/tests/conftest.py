@@ -3,23 +3,30 @@
 import asyncio
 import json
 import os
+import select
+import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable
+import time
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import gguf
 import numpy as np
+import psutil
 import pytest
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import SessionClient, make_hello
+from weft_testing.vllm_environment import vllm_environment
 
 TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 START_S = 60.0
+VLLM_STARTS_S = 300.0
+"""Three processes that import torch, one after another, on a machine that others use."""
 
 
 def byte_letters() -> list[str]:
@@ -111,6 +118,76 @@ def write_reciting_model(path: Path, text: str) -> Path:
     return write_model(path, embedding, output, lambda rows, columns: np.zeros((rows, columns)))
 
 
+def write_random_folder(folder: Path) -> Path:
+    """Random weights that speak printable ASCII, as Hugging Face models lie in a folder."""
+    draw = np.random.default_rng(7)
+    output = draw.normal(0, 1, (len(VOCABULARY), WIDTH))
+    for i, token in enumerate(VOCABULARY):
+        if token in SPECIAL or not (token.isascii() and token.isprintable()):
+            output[i] = 0
+    tensors = {"model.embed_tokens.weight": draw.normal(0, 1, (len(VOCABULARY), WIDTH)), "lm_head.weight": output}
+    tensors["model.norm.weight"] = np.ones(WIDTH)
+    shapes = {f"self_attn.{name}_proj": (WIDTH, WIDTH) for name in "qkvo"}
+    shapes |= {"mlp.gate_proj": (INNER, WIDTH), "mlp.up_proj": (INNER, WIDTH), "mlp.down_proj": (WIDTH, INNER)}
+    for layer in range(LAYERS):
+        for name, (rows, columns) in shapes.items():
+            weights = draw.normal(0, 1.5 / np.sqrt(columns), (rows, columns))
+            tensors[f"model.layers.{layer}.{name}.weight"] = weights
+        for name in ("input_layernorm", "post_attention_layernorm"):
+            tensors[f"model.layers.{layer}.{name}.weight"] = np.ones(WIDTH)
+    folder.mkdir()
+    write_safetensors(folder / "model.safetensors", tensors)
+    added = [{"id": i, "content": each, "special": True} for i, each in enumerate(SPECIAL)]
+    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    letters = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    words = {"type": "BPE", "vocab": {each: i for i, each in enumerate(VOCABULARY)}, "merges": MERGES}
+    files: dict[str, dict[str, Any]] = {
+        "config.json": {
+            "architectures": ["LlamaForCausalLM"],
+            "model_type": "llama",
+            "hidden_size": WIDTH,
+            "intermediate_size": INNER,
+            "num_hidden_layers": LAYERS,
+            "num_attention_heads": HEADS,
+            "num_key_value_heads": HEADS,
+            "vocab_size": len(VOCABULARY),
+            "max_position_embeddings": CONTEXT,
+            "rms_norm_eps": 1e-5,
+            "tie_word_embeddings": False,
+            "bos_token_id": 0,
+            "eos_token_id": 2,
+        },
+        "tokenizer_config.json": {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "bos_token": SPECIAL[0],
+            "eos_token": SPECIAL[2],
+            "chat_template": TEMPLATE,
+        },
+        "tokenizer.json": {
+            "version": "1.0",
+            "added_tokens": [{**plain, **each} for each in added],
+            "pre_tokenizer": letters,
+            "decoder": letters,
+            "model": words,
+        },
+    }
+    for name, content in files.items():
+        (folder / name).write_text(json.dumps(content))
+    return folder
+
+
+def write_safetensors(path: Path, tensors: dict[str, Weights]) -> None:
+    """Weights in half precision: a header in JSON with its length before it, then the bytes."""
+    header: dict[str, Any] = {}
+    data = b""
+    for name, tensor in tensors.items():
+        written = tensor.astype("<f2").tobytes()
+        header[name] = {"dtype": "F16", "shape": tensor.shape, "data_offsets": [len(data), len(data) + len(written)]}
+        data += written
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+
+
 @pytest.fixture(scope="session")
 def random_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model file made once for all tests."""
@@ -163,6 +240,82 @@ class HostProcess:
             self.lifeline = -1
 
 
+class VllmHost:
+    """A host with vLLM that several tests share, each over a session of its own. Started without an event loop."""
+
+    def __init__(self, python: str, folder: Path, **changes: object) -> None:
+        unwatched = {"engine": "vllm", "without_agent_s": 3600, "log_level": "warning"}
+        launch = write_launch(folder, launch_fields(**unwatched, **changes))
+        reading, self._lifeline = os.pipe()
+        command = [python, "-m", "weft_engine", "--launch", str(launch), "--lifeline", str(reading)]
+        self.log = launch.with_suffix(".err")
+        with self.log.open("wb") as errors:
+            self.process = subprocess.Popen(command, pass_fds=(reading,), stdout=subprocess.PIPE, stderr=errors)
+        os.close(reading)
+        self.said: list[dict[str, Any]] = []
+        self.ready = self.wait_for("ready")
+
+    def wait_for(self, phase: str) -> dict[str, Any]:
+        """Read what the host says until this phase."""
+        until = time.monotonic() + VLLM_STARTS_S
+        assert self.process.stdout is not None
+        while select.select([self.process.stdout], [], [], max(0.0, until - time.monotonic()))[0]:
+            line = self.process.stdout.readline()
+            if not line:
+                break
+            self.said.append(json.loads(line))
+            if self.said[-1]["phase"] == phase:
+                return self.said[-1]
+        raise AssertionError(f"no {phase}: {self.said}; {self.log.read_text(errors='replace')[-3000:]}")
+
+    async def open(self, gateway: str = "g") -> SessionClient:
+        """A session with this host."""
+        address = f"127.0.0.1:{self.ready['port']}"
+        return await SessionClient.open(address, make_hello("m-1", "i-1", "d-1", gateway), timeout=30)
+
+    def processes(self) -> list[psutil.Process]:
+        """vLLM's own, under the host."""
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+    def end(self) -> None:
+        """Kill it, however it is; its processes must end with it."""
+        below = self.processes() if self.process.poll() is None else []
+        self.process.kill()
+        self.process.wait(30)
+        os.close(self._lifeline)
+        assert self.process.stdout is not None
+        said = self.process.stdout.read()
+        self.process.stdout.close()
+        assert [] == psutil.wait_procs(below, timeout=30)[1], "vLLM's processes outlived their host"
+        for line in said.splitlines():
+            assert "phase" in json.loads(line), "something else wrote to the host's stdout"
+
+
+@pytest.fixture(scope="session")
+def vllm_python(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The Python of an environment with vLLM and this tree's engine host."""
+    return str(vllm_environment(Path(__file__).parents[3], tmp_path_factory.mktemp("vllm") / "env"))
+
+
+@pytest.fixture(scope="session")
+def start_vllm(vllm_python: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., VllmHost]:
+    """Start hosts with vLLM, with changed launches; `end` is the caller's."""
+    folder = tmp_path_factory.mktemp("vllm-hosts")
+    return lambda **changes: VllmHost(vllm_python, folder, **changes)
+
+
+@pytest.fixture(scope="session")
+def random_vllm(
+    start_vllm: Callable[..., VllmHost], tmp_path_factory: pytest.TempPathFactory
+) -> Generator[VllmHost, None, None]:
+    """A host that runs random weights, as `random_model` are, from a folder with safetensors."""
+    model = write_random_folder(tmp_path_factory.mktemp("models") / "random")
+    arguments = {"dtype": "float32", "enforce_eager": True, "block_size": 32}
+    host = start_vllm(model_path=str(model), engine_args=arguments, max_waiting=20)
+    yield host
+    host.end()
+
+
 StartHost = Callable[..., AbstractAsyncContextManager[HostProcess]]
 
 
@@ -189,14 +342,14 @@ def write_launch(folder: Path, fields: dict[str, object]) -> Path:
 
 
 @asynccontextmanager
-async def started(tmp_path: Path, **changes: object) -> AsyncGenerator[HostProcess, None]:
+async def started(tmp_path: Path, python: str, **changes: object) -> AsyncGenerator[HostProcess, None]:
     """A host process with its supervisor's pipe; it is ended with the context."""
     launch = write_launch(tmp_path, launch_fields(**changes))
     reading, writing = os.pipe()
     command = ["-m", "weft_engine", "--launch", str(launch), "--lifeline", str(reading)]
     with launch.with_suffix(".err").open("wb") as errors:
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
+            python,
             *command,
             pass_fds=(reading,),
             stdin=asyncio.subprocess.DEVNULL,
@@ -218,8 +371,8 @@ async def started(tmp_path: Path, **changes: object) -> AsyncGenerator[HostProce
 def start(tmp_path: Path) -> StartHost:
     """Start hosts with changed launches."""
 
-    def start_host(**changes: object) -> AbstractAsyncContextManager[HostProcess]:
-        return started(tmp_path, **changes)
+    def start_host(python: str = sys.executable, **changes: object) -> AbstractAsyncContextManager[HostProcess]:
+        return started(tmp_path, python, **changes)
 
     return start_host
 

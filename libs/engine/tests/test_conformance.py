@@ -16,11 +16,14 @@ Ask = Callable[..., Any]
 ADAPTERS = {
     "simulated": {"engine": "simulated", "engine_args": {"ms_per_token": 0.5}},
     "llama.cpp": {"engine": "llama.cpp"},
+    "vllm": {"engine": "vllm"},
 }
+SHARED = "vllm"
+"""It starts in half a minute, so one host answers all tests."""
 GREEDY = pb.Sampling(temperature=0, ignore_end=True)
 
 
-@pytest.fixture(params=sorted(ADAPTERS))
+@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.slow] * (name == SHARED)) for name in sorted(ADAPTERS)])
 def adapter(request: pytest.FixtureRequest, random_model: Path) -> dict[str, object]:
     """The launch of each adapter that is installed here."""
     if request.param == "llama.cpp" and find_spec("xllamacpp") is None:
@@ -29,12 +32,22 @@ def adapter(request: pytest.FixtureRequest, random_model: Path) -> dict[str, obj
 
 
 @pytest.fixture
-async def client(start: StartHost, adapter: dict[str, object]) -> AsyncGenerator[SessionClient, None]:
+async def host(
+    start: StartHost, adapter: dict[str, object], request: pytest.FixtureRequest
+) -> AsyncGenerator[Any, None]:
+    if adapter["engine"] == SHARED:
+        yield request.getfixturevalue("random_vllm")
+        return
     async with start(**adapter) as host:
         await host.phase("ready")
-        client = await host.open()
-        yield client
-        await client.close()
+        yield host
+
+
+@pytest.fixture
+async def client(host: Any) -> AsyncGenerator[SessionClient, None]:
+    client = await host.open()
+    yield client
+    await client.close()
 
 
 async def test_tokens_stream_with_their_ids_and_the_end_has_the_usage(
@@ -136,18 +149,17 @@ async def test_a_cancel_ends_what_runs_and_what_waits_and_frees_the_places(clien
     assert pb.FINISH_LENGTH == (await ask(client, "next", max_tokens=2, sampling=GREEDY).end()).finish
 
 
-async def test_a_gateway_that_leaves_frees_its_places(start: StartHost, adapter: dict[str, object], ask: Ask) -> None:
-    async with start(**{**adapter, "concurrency": 1}) as host:
-        await host.phase("ready")
-        leaving, staying = await host.open("g-1"), await host.open("g-2")
-        endless = ask(leaving, "endless", sampling=GREEDY)
-        await endless.first.wait()
-        waiting = ask(staying, "next", max_tokens=2, sampling=GREEDY)
+async def test_a_gateway_that_leaves_frees_its_places(host: Any, ask: Ask) -> None:
+    leaving, staying = await host.open("g-1"), await host.open("g-2")
+    endless = [ask(leaving, f"endless {i}", sampling=GREEDY) for i in range(leaving.welcome.concurrency)]
+    for answer in endless:
+        await answer.first.wait()
+    waiting = ask(staying, "next", max_tokens=2, sampling=GREEDY)
 
-        await leaving.close()
+    await leaving.close()
 
-        assert pb.FINISH_LENGTH == (await waiting.end()).finish
-        await staying.close()
+    assert pb.FINISH_LENGTH == (await waiting.end()).finish
+    await staying.close()
 
 
 async def test_without_a_limit_the_context_is_the_limit(client: SessionClient, ask: Ask) -> None:

@@ -5,10 +5,11 @@ from weft_contracts.engines import BUILTIN
 from weft_dataplane import LoadFailed
 from weft_engine.adapters.llamacpp_settings import LlamaCppSettings
 from weft_engine.adapters.simulated_settings import SimulatedSettings
+from weft_engine.adapters.vllm_settings import VllmSettings
 from weft_engine.arguments import check_arguments
 from weft_engine.launch import Launch
 
-SETTINGS = {"llama.cpp": LlamaCppSettings, "simulated": SimulatedSettings}
+SETTINGS = {"llama.cpp": LlamaCppSettings, "simulated": SimulatedSettings, "vllm": VllmSettings}
 
 
 def launch(engine: str, **given: bool | int | float | str) -> Launch:

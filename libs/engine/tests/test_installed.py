@@ -73,10 +73,17 @@ def test_an_engine_that_is_not_there_is_refused_with_those_that_are() -> None:
 
 
 def test_an_engine_without_an_adapter_can_not_be_run() -> None:
-    vllm = profile_of("vllm")
+    built_in = BUILTIN["simulated"]
+    bare = built_in.model_copy(update={"install": built_in.install.model_copy(update={"adapter": ""})})
     for asked in (adapter_of, version_of):
-        with pytest.raises(NotInstalled, match="the engine vllm has no adapter yet: nothing can run it"):
-            asked(vllm)
+        with pytest.raises(NotInstalled, match="the engine simulated has no adapter yet: nothing can run it"):
+            asked(bare)
+
+
+def test_an_engine_is_found_by_the_name_that_it_has_where_it_is_built_for_other_devices() -> None:
+    built_in = BUILTIN["simulated"]
+    away = built_in.install.model_copy(update={"package": "not-there", "also": ("nor-this", "weft-engine")})
+    assert version_of(built_in) == version_of(built_in.model_copy(update={"install": away}))
 
 
 def test_a_missing_package_or_adapter_is_named() -> None:

@@ -36,9 +36,10 @@ class ArgumentClaim(TypedDict):
 
 
 class EngineInstall(TypedDict):
-    """What is installed for an engine."""
+    """What is installed for an engine; `also`: the package's names where it is built for other devices."""
 
     package: str
+    also: list[str]
     extra: str
     adapter: str
 

@@ -5,7 +5,7 @@ import logging
 import os
 import time
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 from weft_contracts.gen import session_pb2 as pb
 from weft_contracts.ids import NodeId
@@ -55,6 +55,7 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
         return OTHER_FAILURE
     beat = asyncio.create_task(servicer.beat(), name="beat")
     engine: Engine | None = None
+    watching: asyncio.Task[None] | None = None
     try:
         announcer.say("loading", port=port)
         life.move(pb.PHASE_LOADING)
@@ -68,6 +69,8 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
         facts = engine.facts
         announcer.say("ready", port=port, engine=facts.name, engine_version=facts.version)
         log.info("ready", extra={"port": port, "engine": facts.name, "engine_version": facts.version})
+        if isinstance(ready, MayDie):
+            watching = asyncio.create_task(watch(ready, life, triggers, announcer), name="engine-death")
         shutdown = await triggers.wait()
         life.retire()
         if unfinished := await finish_requests(servicer, triggers, shutdown):
@@ -80,9 +83,28 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
         return PERMANENT_FAILURE if failed.permanent else OTHER_FAILURE
     finally:
         beat.cancel()
+        if watching is not None:
+            watching.cancel()
         await server.stop(STOP_SERVER_S)
         if engine is not None:
             await close_engine(engine)
+
+
+@runtime_checkable
+class MayDie(Protocol):
+    """An engine with processes of its own, which may end without the host's."""
+
+    async def died(self) -> str:
+        """Wait until they are gone; answers one sentence."""
+        ...
+
+
+async def watch(engine: MayDie, life: HostLife, triggers: ShutdownTriggers, announcer: Announcer) -> None:
+    """End the host as crashed when the engine's own processes are gone."""
+    sentence = await engine.died()
+    life.move(pb.PHASE_FAILED, sentence)
+    announcer.failed(sentence, permanent=False)
+    triggers.end(Shutdown(sentence, OTHER_FAILURE, 0))
 
 
 async def load_or_end(launch: Launch, triggers: ShutdownTriggers) -> Engine | Shutdown:

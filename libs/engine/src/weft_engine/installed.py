@@ -56,10 +56,12 @@ def version_of(profile: EngineProfile) -> str:
     """The installed version of the engine. Raises NotInstalled, with what to install, or where nothing can run it."""
     if not profile.install.adapter:
         raise NotInstalled(f"the engine {profile.name} has no adapter yet: nothing can run it")
-    try:
-        return importlib.metadata.version(profile.install.package)
-    except importlib.metadata.PackageNotFoundError:
-        raise NotInstalled(f"install {profile.install.package}") from None
+    for package in (profile.install.package, *profile.install.also):
+        try:
+            return importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    raise NotInstalled(f"install {profile.install.package}")
 
 
 def adapter_of(profile: EngineProfile) -> Any:

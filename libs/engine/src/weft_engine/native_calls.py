@@ -9,8 +9,11 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def on_own_thread(call: Callable[[], T], name: str) -> T:
-    """Await a blocking call. When the waiting is cancelled the call runs on and its result is dropped."""
+async def on_own_thread(call: Callable[[], T], name: str, *, stays: bool = False) -> T:
+    """Await a blocking call. When the waiting is cancelled the call runs on and its result is dropped.
+
+    `stays`: the thread lives on after the call, for what is bound to the thread that made it.
+    """
     loop = asyncio.get_running_loop()
     result: asyncio.Future[T] = loop.create_future()
 
@@ -31,6 +34,8 @@ async def on_own_thread(call: Callable[[], T], name: str) -> T:
             error = raised
         with contextlib.suppress(RuntimeError):  # the loop may be gone already
             loop.call_soon_threadsafe(deliver, value, error)
+        if stays:
+            threading.Event().wait()
 
     threading.Thread(target=run, name=name, daemon=True).start()
     return await result

@@ -18,7 +18,7 @@ PROFILE = EngineProfile(
         "slots": Argument(type="integer", least=1),
         "pooling": Argument(type="text", choices=("mean", "cls")),
     },
-    install=Install(package="acme", extra="gpu", adapter="acme.weft:Acme"),
+    install=Install(package="acme", also=("acme-cpu",), extra="gpu", adapter="acme.weft:Acme"),
 )
 
 
@@ -41,7 +41,7 @@ def test_all_of_a_profile_is_shown() -> None:
             "slots": {**unbounded, "type": "integer", "least": 1},
             "pooling": {**unbounded, "type": "text", "choices": ["mean", "cls"]},
         },
-        "install": {"package": "acme", "extra": "gpu", "adapter": "acme.weft:Acme"},
+        "install": {"package": "acme", "also": ["acme-cpu"], "extra": "gpu", "adapter": "acme.weft:Acme"},
     } == profile_shape(PROFILE)
 
 

@@ -34,7 +34,10 @@ def _faults(profile: EngineProfile) -> Iterator[str]:
     install = profile.install
     if not install.package:
         yield "install.package is empty: name the distribution whose version is the engine's"
-    for name, text in (("package", install.package), ("extra", install.extra), ("adapter", install.adapter)):
+    if not all(install.also):
+        yield "install.also has an empty name: leave it out"
+    named = (("package", install.package), ("extra", install.extra), ("adapter", install.adapter))
+    for name, text in (*named, ("also", "".join(install.also))):
         if not text.isprintable():
             yield f"install.{name} holds characters that can't be printed"
 

@@ -70,6 +70,8 @@ class Install(Value, frozen=True):
 
     package: str
     """The distribution whose version is the engine's."""
+    also: tuple[str, ...] = ()
+    """Its names elsewhere: the same engine, built for other devices."""
     extra: str = ""
     """Of weft-engine, where that brings it."""
     adapter: str = ""

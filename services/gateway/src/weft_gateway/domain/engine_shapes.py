@@ -19,7 +19,12 @@ def profile_shape(profile: EngineProfile) -> api.EngineProfile:
         "splits": list(profile.splits),
         "resumes_greedy": profile.resumes_greedy,
         "arguments": {name: _argument(argument) for name, argument in profile.arguments.items()},
-        "install": {"package": install.package, "extra": install.extra, "adapter": install.adapter},
+        "install": {
+            "package": install.package,
+            "also": list(install.also),
+            "extra": install.extra,
+            "adapter": install.adapter,
+        },
     }
 
 

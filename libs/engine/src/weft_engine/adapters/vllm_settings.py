@@ -1,0 +1,58 @@
+"""What vLLM can be told beyond the launch, by its own names."""
+
+from typing import Any, Final, Self
+
+from pydantic import BaseModel, ConfigDict
+
+from weft_engine.launch import Launch
+
+OURS: Final = frozenset({"chat_template", "embeddings"})
+"""Those that are not handed on as they are."""
+
+
+class VllmSettings(BaseModel):
+    """The `engine_args` of vLLM, once they are checked against its profile, which has their ranges.
+
+    An absent one is vLLM's default. What the launch says has no name here: `max_num_seqs` is its concurrency and
+    `max_model_len` its context; both come of the spec, since the claim is computed from them.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    gpu_memory_utilization: float | None = None
+    """share of each device, for weights and KV cache; instead of bytes out of the claim"""
+    tensor_parallel_size: int | None = None
+    """the claimed accelerators when absent"""
+    dtype: str | None = None
+    """of weights and activations; the model's own when absent, float32 on a processor where the model names none"""
+    kv_cache_dtype: str | None = None
+    quantization: str | None = None
+    load_format: str | None = None
+    enforce_eager: bool | None = None
+    """neither compile nor capture graphs"""
+    block_size: int | None = None
+    """tokens in a block of the KV cache"""
+    enable_prefix_caching: bool | None = None
+    enable_chunked_prefill: bool | None = None
+    max_num_batched_tokens: int | None = None
+    """tokens computed in one step"""
+    async_scheduling: bool | None = None
+    disable_custom_all_reduce: bool | None = None
+    max_logprobs: int | None = None
+    """likeliest tokens that a request may ask for"""
+    tokenizer_mode: str | None = None
+    seed: int | None = None
+    chat_template: str | None = None
+    """instead of the tokenizer's own"""
+    embeddings: bool | None = None
+    """answer Embed instead of Submit; by default so for models that make no text"""
+
+    @classmethod
+    def of(cls, launch: Launch) -> Self:
+        """The launch's settings."""
+        return cls.model_validate(launch.engine_args)
+
+    @property
+    def handed_on(self) -> dict[str, Any]:
+        """What vLLM is told as it was given."""
+        return self.model_dump(exclude_none=True, exclude=set(OURS))
