@@ -7,12 +7,15 @@ from typing import Any
 
 import psutil
 import pytest
+import weft_tiny
 from weft_testing.story import MeshUnderTest, until
+from weft_testing.vllm_environment import find_links
 from weft_testing.wheels import wheels_of_installed, write_wheel
 from weft_worker_agent.outbound.backends.host_code import requirements
 
 ECHO = Path(__file__).parents[1] / "packages" / "echo" / "weft_echo"
 SPEC = {"source": {"kind": "builtin", "name": "tiny"}, "engine": "echo", "context_tokens": 64, "concurrency": 2}
+INSTALL_S = 600.0
 ENTRY = """
 profile:
   name: echo
@@ -52,6 +55,13 @@ def uv_of(mesh: MeshUnderTest) -> list[psutil.Process]:
     """The installers that the first worker's agent runs."""
     found = (child for agent in mesh.agents() for child in agent.children(recursive=True))
     return [child for child in found if child.name() == "uv"]
+
+
+def states(mesh: MeshUnderTest, model: str) -> list[str]:
+    """Of a model's replicas. One that failed is said at once: nothing is waited for then."""
+    failed = [each["fact"]["reason"] for each in mesh.facts("run", "failed")]
+    assert [] == failed
+    return [each["state"] for each in mesh.replicas() if each["model_name"] == model]
 
 
 def half_made(folder: Path) -> list[str]:
@@ -107,8 +117,39 @@ def test_an_engine_is_installed_where_a_replica_needs_it_and_when_what_hinders_i
         until("it serves", lambda: mesh.ready_replicas("parrot"), 120)
         assert "warp and weft" == mesh.ask("warp and weft", "parrot")
         key = mesh.ready_replicas("parrot")[0]["id"]
-        for phase in ("installing", "loading", "ready"):
-            assert [one for one in mesh.facts("run", phase) if one["key"].endswith(key)], phase
+        first = {
+            phase: min(one["sequence"] for one in mesh.facts("run", phase) if one["key"].endswith(key))
+            for phase in ("installing", "loading", "ready")
+        }
+        assert first["installing"] < first["loading"] < first["ready"]
         there = until("it is listed", lambda: [b for b in backends(mesh)["installed"] if b["engine"] == "echo"])
         assert ("1.0", ["cpu"]) == (there[0]["version"], there[0]["vendors"])
         assert [] == half_made(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.sabotage("backend-of-any-torch")
+def test_a_worker_with_nothing_installs_vllm_and_answers_on_the_processor(tmp_path: Path) -> None:
+    # given a worker whose folder of backends is empty, on a machine that says where torch for the processor lies
+    folder = tmp_path / "backends"
+    settings = {"WEFT_INSTALL_FIND_LINKS": find_links(), "WEFT_INSTALL_FOLDER": str(folder)}
+    with MeshUnderTest(tmp_path, **settings) as mesh:
+        assert "vllm" not in [each["engine"] for each in backends(mesh)["installed"]]
+        # when the built-in weights are deployed as safetensors
+        spec = {
+            "source": {"kind": "path", "path": str(weft_tiny.folder())},
+            "engine": "vllm",
+            "context_tokens": 512,
+            "concurrency": 16,
+            "engine_args": {"dtype": "float32", "enforce_eager": True, "block_size": 32},
+        }
+        assert 201 == mesh.deploy("tiny-vllm", spec).status_code
+        # then it is seen to be installed, to load, and to answer
+        (install,) = until("it is installed", lambda: backends(mesh)["installing"], 60)
+        assert ("vllm", "tiny-vllm") == (install["engine"], install["model_name"])
+        until("it loads", lambda: "loading" in states(mesh, "tiny-vllm"), INSTALL_S)
+        until("it is ready", lambda: "ready" in states(mesh, "tiny-vllm"), INSTALL_S)
+        assert "The capital of France is Paris." == mesh.ask(model="tiny-vllm", temperature=0)
+        there = until("it is listed", lambda: [b for b in backends(mesh)["installed"] if b["engine"] == "vllm"])
+        assert ("0.32.0", ["cpu"]) == (there[0]["version"], there[0]["vendors"])
+        assert not [path for path in folder.rglob("torchvision") if path.is_dir()]
