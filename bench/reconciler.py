@@ -58,9 +58,8 @@ def main() -> None:
     state, clock = filled(given.nodes, given.models), DecisionClock()
     assert [] == decide(state, clock.tick(1.0))
     print(f"{given.nodes} nodes with three engines, {given.models} models whose files all of them were asked for")
-    engines, recipes = state.fleet.engines, state.fleet.recipes
-    table = cpu(lambda: by_engine(inspected(state), engines, recipes), given.rounds)
-    print("the table of nodes by engine ", table)
+    known = state.fleet.engines, state.fleet.recipes
+    print("the table of nodes by engine ", cpu(lambda: by_engine(inspected(state), *known), given.rounds))
     print("which inspections are missing", cpu(lambda: request_inspections(state, ()), given.rounds))
     print("a look in all                ", cpu(lambda: decide(state, clock.tick(1.0)), given.rounds))
 

@@ -21,6 +21,8 @@ from weft_identity import nkey
 from weft_testing.answer_schemas import close
 from weft_testing.story import MeshUnderTest, until
 
+from .own_engines import installed, tell
+
 pytestmark = pytest.mark.slow
 
 EXAMPLES = 12
@@ -118,6 +120,8 @@ class Known:
                 return {"recipe": RECIPE, "profile": PROFILE}
             case "POST /v1/embeddings":
                 return {"model": "tiny-embed", "input": "What is the capital of France?"}
+            case "POST /v1/rerank":
+                return {"model": "overlap", "query": "warp and weft", "documents": ["the weft", {"text": "neither"}]}
             case "PUT /api/nodes/{id}/labels" | "PATCH /api/nodes/{id}/labels":
                 return {"zone": "a"}
             case _:
@@ -271,7 +275,7 @@ def _example(document: dict[str, Any], path: str, method: str) -> Any:
 @pytest.fixture
 def mesh(tmp_path: Path) -> Iterator[MeshUnderTest]:
     """A mesh where everybody needs a key, asked with an admin's."""
-    with MeshUnderTest(tmp_path, WEFT_REQUIRE_KEYS="1") as mesh:
+    with MeshUnderTest(tmp_path, WEFT_REQUIRE_KEYS="1", WEFT_BACKENDS=str(installed(tmp_path))) as mesh:
         key = (mesh.state / "admin-key").read_text().strip()
         for each in (mesh.http, ONE_BY_ONE):
             each.headers["authorization"] = f"Bearer {key}"
@@ -279,10 +283,14 @@ def mesh(tmp_path: Path) -> Iterator[MeshUnderTest]:
 
 
 @pytest.mark.sabotage("failing-lookup")
-def test_every_operation_answers_by_the_apis_own_document_and_the_mesh_is_as_before(mesh: MeshUnderTest) -> None:
-    # given a mesh with both kinds of models
+def test_every_operation_answers_by_the_apis_own_document_and_the_mesh_is_as_before(
+    mesh: MeshUnderTest, tmp_path: Path
+) -> None:
+    # given a mesh with all three kinds of models
     spec = {"source": {"kind": "builtin", "name": "tiny-embed"}, "engine": "llama.cpp"}
     mesh.http.post(f"{mesh.url}/api/models", json={"name": "tiny-embed", "spec": spec}).raise_for_status()
+    tell(mesh, tmp_path, "overlap")
+    mesh.deploy("overlap", {"source": {"kind": "simulated"}, "engine": "overlap"}).raise_for_status()
     until("the embedder is ready", lambda: mesh.ready_replicas("tiny-embed"), 60)
     # when all that its document speaks of is asked, rightly and wrongly
     answers = ask_all(mesh)

@@ -76,8 +76,7 @@ def test_an_engine_is_installed_where_a_replica_needs_it_and_when_what_hinders_i
     wheel = echo_wheel(wheels)
     wheel.unlink()
     os.mkfifo(wheel)
-    settings = {"WEFT_INSTALL_OFFLINE": str(wheels), "WEFT_INSTALL_FOLDER": str(folder)}
-    with MeshUnderTest(tmp_path, **settings) as mesh:
+    with MeshUnderTest(tmp_path, WEFT_INSTALL_OFFLINE=str(wheels), WEFT_INSTALL_FOLDER=str(folder)) as mesh:
         assert "echo" not in [each["engine"] for each in backends(mesh)["installed"]]
         entry = tmp_path / "echo.yaml"
         entry.write_text(ENTRY)
@@ -132,8 +131,7 @@ def test_an_engine_is_installed_where_a_replica_needs_it_and_when_what_hinders_i
 def test_a_worker_with_nothing_installs_vllm_and_answers_on_the_processor(tmp_path: Path) -> None:
     # given a worker whose folder of backends is empty, on a machine that says where torch for the processor lies
     folder = tmp_path / "backends"
-    settings = {"WEFT_INSTALL_FIND_LINKS": find_links(), "WEFT_INSTALL_FOLDER": str(folder)}
-    with MeshUnderTest(tmp_path, **settings) as mesh:
+    with MeshUnderTest(tmp_path, WEFT_INSTALL_FIND_LINKS=find_links(), WEFT_INSTALL_FOLDER=str(folder)) as mesh:
         assert "vllm" not in [each["engine"] for each in backends(mesh)["installed"]]
         # when the built-in weights are deployed as safetensors
         spec = {

@@ -40,7 +40,7 @@ def test_an_engine_that_an_admin_tells_of_is_placed_where_its_profile_is_and_ser
         # given a mesh whose worker has the engine, and that knows nothing of it
         refused = mesh.deploy("parrot", SPEC)
         assert 400 == refused.status_code
-        assert "must be one of llama.cpp, simulated, vllm" in refused.json()["detail"]
+        assert "must be one of llama.cpp, openai, simulated, vllm" in refused.json()["detail"]
 
         # when it is told of it by other figures than the worker's, and a model is deployed
         other = tell(mesh, profile | {"claim": profile["claim"] | {"slack": 0.0}})

@@ -159,8 +159,8 @@ def test_an_engine_that_dies_while_it_loads_is_started_four_times_and_then_given
         # then it is told why, and so is everybody else
         (answer,) = waiting.answers
     assert 503 == answer.status_code
-    assert "signal 9" in answer.json()["error"]["message"]
-    shown_everywhere(mesh, "frail", "signal 9", starts=4)
+    assert "SIGKILL" in answer.json()["error"]["message"]
+    shown_everywhere(mesh, "frail", "SIGKILL", starts=4)
     assert 4 == len(killed)
 
 

@@ -15,6 +15,8 @@ OTHER_MEANINGS = {
     ("libs/api/src/weft_api/values.py", "simulated"): "the same, in an answer",
     ("libs/client/src/weft_client/sources.py", "simulated"): "what people type for that source",
     ("services/gateway/src/weft_gateway/domain/value_shapes.py", "simulated"): "a device's field",
+    ("services/gateway/src/weft_gateway/inbound/openai/inference.py", "openai"): "the API that is answered",
+    ("services/gateway/src/weft_gateway/inbound/openai/models.py", "openai"): "the same",
 }
 """Where a word that is an engine's name, too, is looked at for something else: file and word, with what it is."""
 

@@ -55,16 +55,21 @@ SERVICES = [
     alone("weft-scheduler", TABLES, DOOR, NODE, {"httpx", "weft-servers", "weft-dataplane"}),
     alone("weft-worker-agent", TABLES, DOOR, {"weft-readmodel", "weft-servers", "xllamacpp", "llguidance"}),
 ]
-ENGINE = alone("weft-engine[llamacpp]", TABLES, DOOR, CONTROL, {"opentelemetry-sdk", "psutil", "weft-servers"})
+ENGINE = alone(
+    "weft-engine[llamacpp,openai]", TABLES, {"fastapi"}, CONTROL, {"opentelemetry-sdk", "psutil", "weft-servers"}
+)
 
 IMPORT_ALL = """
 import importlib, pkgutil, sys
 from importlib.metadata import distributions
+from importlib.util import find_spec
 names = sorted(each.name.replace("-", "_") for each in distributions() if each.name.startswith("weft"))
 seen = 0
 for name in names:
     package = importlib.import_module(name)
     for module in pkgutil.walk_packages(package.__path__, name + ".", onerror=lambda name: sys.exit(name)):
+        if module.name.startswith("weft_engine.adapters.openai") and find_spec("httptools") is None:
+            continue  # an engine whose extra is not installed
         if not module.name.endswith(".__main__"):
             importlib.import_module(module.name)
             seen += 1

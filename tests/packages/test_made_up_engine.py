@@ -53,9 +53,8 @@ def echo(folder: Path) -> Environment:
 def test_the_engine_is_a_package_of_two_files_and_no_file_of_wefts_names_it() -> None:
     assert {"__init__.py", "adapter.py", "profile.py"} == {path.name for path in ECHO.glob("*.py")}
     root = Path(__file__).resolve().parents[2]
-    said = subprocess.run(
-        ["git", "grep", "-l", "weft_echo", "--", "libs", "services"], cwd=root, capture_output=True, check=False
-    )
+    grep = ["git", "grep", "-l", "weft_echo", "--", "libs/*/src", "services/*/src"]
+    said = subprocess.run(grep, cwd=root, capture_output=True, check=False)
     assert (1, b"") == (said.returncode, said.stdout), "git grep: 1 where nothing is found"
 
 
@@ -74,7 +73,7 @@ def test_an_environment_that_brings_no_such_engine_is_named_with_what_is_there(f
     assert not found.found
     (sentence,) = found.wrong
     assert "can't be used for other: install weft-engine and its package there" in sentence
-    assert "there are echo, llama.cpp, simulated, vllm" in sentence
+    assert "there are echo, llama.cpp, openai, simulated, vllm" in sentence
 
 
 def test_a_worker_reads_its_files_by_the_format_that_its_profile_names(echo: Environment) -> None:

@@ -141,7 +141,7 @@ def test_a_recipe_that_can_not_be_used_is_wrong_usage_and_reaches_nobody(
 def test_backends_are_listed_by_node_with_what_is_being_installed(fake: FakeGateway, weft: Weft) -> None:
     installing = {"replica": "m-1-1", "model_name": "m", "engine": "vllm", "since": 1.0, "last_end": "no index"}
     there = {"engine": "simulated", "version": "1", "vendors": ["cpu"], "profile": "p"}
-    items = [
+    items: list[dict[str, Any]] = [
         {"node": "n-1", "node_name": "one", "allowed": True, "installed": [there], "installing": [installing]},
         {"node": "n-2", "node_name": "two", "allowed": False, "installed": [], "installing": []},
     ]

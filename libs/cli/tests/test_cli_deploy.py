@@ -41,6 +41,15 @@ def test_a_file_is_for_llama_cpp_and_a_folder_for_vllm(tmp_path: Path) -> None:
     assert ["llama.cpp", "vllm"] == [spec(str(each), DeployOptions())["engine"] for each in (file, tmp_path)]
 
 
+def test_a_server_elsewhere_is_an_engine_with_arguments() -> None:
+    made = spec("openai:http://10.0.0.5:11434/v1#llama3.2", DeployOptions(engine_args=("health_s=60",)))
+    assert {
+        "source": {"kind": "simulated"},
+        "engine": "openai",
+        "engine_args": {"base_url": "http://10.0.0.5:11434/v1", "model": "llama3.2", "health_s": 60},
+    } == made
+
+
 def test_a_dry_run_tells_replicas_that_come_out_the_same_together() -> None:
     def explained(number: int, outcome: str) -> Explanation:
         return Explanation(ReplicaId(f"m-new-{number}"), "m", 1, "", outcome, (), None)
@@ -57,6 +66,26 @@ def test_a_made_name_is_said_and_asked_for(fake: FakeGateway, tmp_path: Path) ->
     said = CliRunner().invoke(app, words).stdout
     assert "'My Model v2.gguf' can't be a model's name, so it is called My-Model-v2" in said
     assert "My-Model-v2" == fake.asked[-1][2]["name"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2", 2),
+        ("true", True),
+        ("[1, null]", [1, None]),
+        ('{"image": 2}', {"image": 2}),
+        ("words", "words"),
+        ('"quoted"', '"quoted"'),
+        ("[INST] {x}", "[INST] {x}"),
+        ("null", "null"),
+    ],
+)
+def test_an_engine_argument_is_json_where_it_reads_as_such(fake: FakeGateway, text: str, value: object) -> None:
+    fake.answers["POST", "/api/models"] = (201, {"revision": "1"})
+    words = ["deploy", "simulated", "--name", "m", "--engine-arg", f"a={text}", "--wait", "0", "--url", fake.url]
+    CliRunner().invoke(app, words)
+    assert {"a": value} == fake.asked[-1][2]["spec"]["engine_args"]
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,8 @@ LINES = {
     "drain": "n",
     "nats-config": "one=10.0.0.1",
     "brake lift": "",
+    "upgrade": "",
+    "upgrade finish": "",
     "nodes": "",
     "nodes list": "",
     "nodes get": "n",
@@ -159,6 +161,7 @@ def gateway_of_a_calm_mesh(fake: FakeGateway) -> None:
             {**NODE, **CAPS, "replicas": [], "cordoned": False, "drain": None, "reason": ""},
         ),
         ("GET", "/api/replicas/m-1-1/logs?tail=100"): (200, b"one\ntwo\n"),
+        ("POST", "/api/upgrade/finish"): (200, {"request": "q-1", "raised": "node.assigned=2"}),
     }
 
 

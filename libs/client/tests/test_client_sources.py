@@ -4,8 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from weft_client.api import spec_of
 from weft_client.failure import Exit, Failure
-from weft_client.sources import local_path, name_for
+from weft_client.sources import ServerSource, fileless, local_path, name_for, server_source
 from weft_contracts.names import NAME
 
 
@@ -67,4 +68,33 @@ def test_a_model_is_called_after_its_file_in_what_a_name_may_have(source: str, n
 def test_a_file_of_whose_name_nothing_is_left_needs_a_name() -> None:
     with pytest.raises(Failure, match=r"模型.*--name NAME") as refused:
         name_for("/m/模型.gguf")
+    assert Exit.USAGE == refused.value.exit
+
+
+def test_an_engine_that_takes_no_files_is_a_source_by_its_name() -> None:
+    assert fileless("engine:printer")
+    assert "printer" == name_for("engine:printer")
+    assert {"source": {"kind": "simulated"}, "engine": "printer"} == spec_of("engine:printer")
+
+
+@pytest.mark.parametrize("source", ["engine:", "engine:Big Name", "engine:../x"])
+def test_an_engine_whose_name_none_can_have_is_wrong_usage(source: str) -> None:
+    assert not fileless(source)
+    with pytest.raises(Failure, match="want engine:NAME"):
+        local_path(source)
+
+
+def test_a_server_elsewhere_is_named_with_its_model() -> None:
+    where = "http://10.0.0.5:11434/v1"
+    assert ServerSource("openai", where, "llama3.2:1b") == server_source(f"openai:{where}#llama3.2:1b")
+    assert ["llama3.2:1b", "tiny", "my-model"] == [
+        name_for(f"openai:{where}#{model}") for model in ("llama3.2:1b", "/models/tiny.gguf", "my model")
+    ]
+    assert [None, None] == [server_source(each) for each in ("simulated:x", "/models/openai:x#m")]
+
+
+@pytest.mark.parametrize("source", ["openai:", "openai:http://host/v1", "openai:http://host/v1#", "openai:#m"])
+def test_a_server_without_its_model_is_wrong_usage(source: str) -> None:
+    with pytest.raises(Failure, match="want openai:URL#MODEL") as refused:
+        server_source(source)
     assert Exit.USAGE == refused.value.exit

@@ -56,6 +56,7 @@ REPORTED = {
     "llama.cpp": ("5e961dfa484fa051",),
     "vllm": ("d75b57af8acb0521",),
     "simulated": ("7c2905e49796334e",),
+    "openai": ("b08e10d214613c7a",),
 }
 """Every digest that a release's workers have reported of a built-in engine, the present one last."""
 

@@ -24,6 +24,17 @@ async def test_a_watch_hears_the_status_at_once_and_at_each_change(host: Host) -
     await watch.aclose()
 
 
+async def test_an_engine_that_cannot_do_its_work_says_why_and_stays_ready(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    well = host.engine.load()
+    monkeypatch.setattr(host.engine, "load", lambda: well._replace(trouble="its server is away"))
+    watch = watch_host(host.target, "i-1")
+    status = await anext(watch)
+    assert (pb.PHASE_READY, "its server is away") == (status.phase, status.reason)
+    await watch.aclose()
+
+
 async def test_an_unchanged_host_is_heard_every_second(host: Host) -> None:
     watch = watch_host(host.target, "i-1")
     async with asyncio.timeout(30):

@@ -301,7 +301,11 @@ def vllm_python(tmp_path_factory: pytest.TempPathFactory) -> str:
 def start_vllm(vllm_python: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., VllmHost]:
     """Start hosts with vLLM, with changed launches; `end` is the caller's."""
     folder = tmp_path_factory.mktemp("vllm-hosts")
-    return lambda **changes: VllmHost(vllm_python, folder, **changes)
+
+    def start(**changes: Any) -> VllmHost:
+        return VllmHost(vllm_python, folder, **changes)
+
+    return start
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -102,6 +103,21 @@ async def test_a_host_ends_with_its_supervisor(start: StartHost, ask: Ask) -> No
         await client.close()
 
 
+async def test_a_host_whose_port_another_program_took_says_so_and_may_be_tried_again(start: StartHost) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        async with start(port=port) as host:
+            failed = await host.phase("failed")
+            assert 1 == await host.exit_code()
+    assert not failed["permanent"]
+    assert (
+        f"cannot listen on 127.0.0.1:{port}: Address already in use: another program listens on that port"
+        == failed["reason"]
+    )
+
+
 async def test_a_host_that_nobody_watches_ends_itself(start: StartHost) -> None:
     async with start(without_agent_s=0.3) as host:
         await host.phase("ready")
@@ -169,16 +185,6 @@ async def test_a_wrong_launch_file_is_a_permanent_failure() -> None:
     said = json.loads(out)
     assert ("failed", True) == (said["phase"], said["permanent"])
     assert 3 == process.returncode
-
-
-async def test_a_taken_port_is_a_failure_that_may_pass(start: StartHost) -> None:
-    async with start() as host:
-        ready = await host.phase("ready")
-        async with start(port=ready["port"]) as second:
-            failed = await second.phase("failed")
-            assert not failed["permanent"]
-            assert "cannot listen on" in failed["reason"]
-            assert 1 == await second.exit_code()
 
 
 def log_lines(folder: Path) -> list[dict[str, Any]]:

@@ -4,7 +4,15 @@ import pytest
 from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.machine import FileFound, Reported
 from weft_contracts.facts.node import Assigned
-from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec, PathSource, SimulatedSource, Weights
+from weft_contracts.facts.values import (
+    ArgumentValue,
+    DeviceClaim,
+    Member,
+    ModelSpec,
+    PathSource,
+    SimulatedSource,
+    Weights,
+)
 from weft_contracts.ids import InspectionId, ModelId, NodeId, ReplicaId
 from weft_contracts.subjects import machine, node
 from weft_placement import NoPlace, Placement, Policy, decide_placement
@@ -21,7 +29,7 @@ def simulated(bytes: int, **more: object) -> ModelSpec:
 
 
 def vllm(need_gib: float, heads: int, *, u: float | None = 0.9, vision: int = 0, **args: int) -> ModelSpec:
-    engine_args: dict[str, bool | int | float | str] = dict(args)
+    engine_args: dict[str, ArgumentValue] = dict(args)
     if u is not None:
         engine_args["gpu_memory_utilization"] = u
     weights = Weights(

@@ -211,3 +211,24 @@ def held(id: ReplicaId, model: ModelId) -> Assigned:
         members=(Member(node=NodeId("n-a"), rank=0, devices=()),),
         spec=SIMULATED,
     )
+
+
+def test_a_worker_of_an_earlier_version_is_placed_plain_arguments_and_no_lists_or_objects() -> None:
+    # given
+    log = FleetLog()
+    id = log.node("a", GIB, vendor="cpu")
+    structured = SIMULATED.model_copy(update={"engine_args": {"plugins": ["a"]}})
+    # then
+    reason = "has a worker of an earlier version, which can't read lists and objects in engine_args"
+    assert {reason: 1} == refusals(log, structured)
+    assert taken(log, SIMULATED)
+    # when it is upgraded
+    view = log.fleet.nodes[id]
+    assert view.hardware is not None
+    reads = {"node.assigned": 2}
+    log.add(
+        machine(id),
+        Reported(hardware=view.hardware, backends=view.backends, builtins=(), agent_version="2", reads=reads),
+    )
+    # then
+    assert taken(log, structured)

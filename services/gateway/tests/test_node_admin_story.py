@@ -29,6 +29,7 @@ from weft_contracts.facts.request import (
     ResumeRequested,
     TokenRequested,
     TokenRevocationRequested,
+    UpgradeFinishRequested,
     VramBudgetRequested,
 )
 from weft_contracts.facts.request import Rejected as Refused
@@ -128,6 +129,8 @@ def answer(commit: Any, fact: Any) -> list[Commit]:
             return done((MESH, BackendWithdrawn(engine=engine)), engine=engine)
         case BrakeLiftRequested():
             return done()
+        case UpgradeFinishRequested():
+            return done(raised="")
         case _:
             return done(node=fact.node)
 
@@ -174,6 +177,7 @@ async def test_what_admins_ask_of_nodes_and_tokens_reaches_the_registry_and_its_
             ("POST", f"{at}/drain", None, DrainRequested(node=NODE, deadline_s=60)),
             ("POST", f"{at}/drain", {"deadline_s": 5}, DrainRequested(node=NODE, deadline_s=5)),
             ("POST", "/api/brake/lift", {"reason": "fire"}, BrakeLiftRequested(why="fire")),
+            ("POST", "/api/upgrade/finish", None, UpgradeFinishRequested()),
             ("POST", f"{at}/reject", {"reason": "no"}, RejectionRequested(node=NODE, why="no")),
         ]
         for method, path, body, fact in rows:
@@ -330,6 +334,8 @@ async def test_what_admins_ask_of_nodes_and_tokens_reaches_the_registry_and_its_
             "/api/backend-recipes": {"get", "post"},
             "/api/backend-recipes/{engine}": {"delete"},
             "/api/brake/lift": {"post"},
+            "/api/upgrade": {"get"},
+            "/api/upgrade/finish": {"post"},
         }.items():
             assert methods == set(paths[path]), path
             for operation in paths[path].values():

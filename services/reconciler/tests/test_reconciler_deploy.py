@@ -4,13 +4,16 @@ import pytest
 from weft_contracts import subjects
 from weft_contracts.commit import Recorded
 from weft_contracts.engines import BUILTIN
+from weft_contracts.engines.profile import Task
 from weft_contracts.facts.inspection import Requested
 from weft_contracts.facts.machine import Reported
+from weft_contracts.facts.mesh import FormatRaised
 from weft_contracts.facts.model import Scaled, SpecAccepted
 from weft_contracts.facts.name import Claimed, Released
 from weft_contracts.facts.node import Approved, Healthy
 from weft_contracts.facts.request import Fulfilled, Rejected
 from weft_contracts.facts.values import Backend, ModelSpec, SimulatedSource
+from weft_contracts.formats import READS
 from weft_reconciler.domain.spec_faults import LONGEST_PATH
 
 from .story import WEIGHTS, Story, builtin, path, simulated
@@ -37,6 +40,27 @@ def test_a_simulated_model_is_accepted_at_once_and_gets_its_replica(story: Story
     assert Fulfilled(result={"model": model.id, "revision": "1"}) == story.answer(request)
     assert [1] == story.numbers()
     assert [] == story.questions("a")
+
+
+def test_lists_and_objects_are_refused_until_the_formats_are_raised(story: Story) -> None:
+    # given
+    story.node("a")
+    spec = simulated(engine_args={"plugins": ["a"]})
+    # when
+    refused = story.deploy("m", spec)
+    story.settle()
+    # then
+    status, reason = rejection(story, refused)
+    assert 409 == status
+    assert "weft upgrade finish" in reason
+    # when
+    for fact, version in READS.items():
+        story.log.given(subjects.MESH, FormatRaised(fact=fact, version=version))
+    request = story.deploy("m", spec)
+    story.settle()
+    # then
+    assert isinstance(story.answer(request), Fulfilled)
+    assert spec == story.model().spec
 
 
 def test_the_chain_of_causes_goes_from_the_replica_back_to_the_request(story: Story) -> None:
@@ -136,7 +160,12 @@ def test_a_request_that_waited_while_nobody_decided_is_not_refused_for_it(story:
         ("m", builtin("huge"), 422, "no built-in model is named 'huge': there are small, tiny"),
         ("m", path("/folder", engine="vllm"), 422, "no worker has the engine vllm, which takes a folder"),
         ("m", path("/folder", engine="vllm"), 422, "they have llama.cpp; give a GGUF file, which llama.cpp takes"),
-        ("m", path("/x", engine="vroom"), 400, "there is no engine 'vroom': there are llama.cpp, simulated, vllm"),
+        (
+            "m",
+            path("/x", engine="vroom"),
+            400,
+            "there is no engine 'vroom': there are llama.cpp, openai, simulated, vllm",
+        ),
         ("m", simulated(selector={"!gpu": "yes"}), 400, "takes no value"),
         ("m", simulated(selector={"": "yes"}), 400, "empty label name"),
         ("m", simulated(engine_args={"x": "y" * 20_000}), 400, "16384 are allowed"),
@@ -250,6 +279,23 @@ def test_a_model_that_makes_embeddings_is_accepted_for_an_engine_that_can(story:
 
     (accepted,) = story.accepted()
     assert accepted.spec.weights.embeds
+
+
+@pytest.mark.parametrize(
+    ("serves", "embeds"), [(("chat", "embeddings"), False), (("embeddings",), True), (("rerank",), False)]
+)
+def test_without_files_the_engines_profile_says_whether_a_model_makes_embeddings(
+    story: Story, serves: tuple[Task, ...], embeds: bool
+) -> None:
+    engine = BUILTIN["simulated"].model_copy(update={"name": "letters", "serves": serves})
+    story.state.fleet.engines = {**BUILTIN, "letters": engine}
+    story.node("a", engines=("letters",))
+    story.deploy("m", simulated().model_copy(update={"engine": "letters"}))
+
+    story.settle()
+
+    (accepted,) = story.accepted()
+    assert embeds == accepted.spec.weights.embeds
 
 
 @pytest.mark.parametrize(("letters", "asked"), [(LONGEST_PATH - 1, True), (LONGEST_PATH, False)])

@@ -37,7 +37,7 @@ def test_the_processor_is_the_first_device(tmp_path: Path) -> None:
 def test_the_installed_engines_and_built_in_models_are_reported(tmp_path: Path) -> None:
     said = report(tmp_path / "not" / "there", 1)
 
-    assert ["llama.cpp", "simulated"] == [backend.engine for backend in said.backends]
+    assert ["llama.cpp", "simulated", "openai"] == [backend.engine for backend in said.backends]
     assert ("tiny", "tiny-embed") == said.builtins
     assert said.hardware.disk_free
 

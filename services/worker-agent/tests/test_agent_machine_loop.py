@@ -79,4 +79,4 @@ async def test_made_up_accelerators_are_not_looked_for_and_the_simulated_engine_
     assert report is not None
     assert [True] == [device.simulated for device in report.hardware.devices[1:]]
     vendors = {backend.engine: backend.vendors for backend in report.backends}
-    assert {"llama.cpp": ("cpu",), "simulated": ("nvidia",)} == vendors
+    assert {"llama.cpp": ("cpu",), "simulated": ("nvidia",), "openai": ("cpu",)} == vendors

@@ -10,19 +10,21 @@ from weft_contracts.facts import run
 from weft_contracts.facts.node import Assigned, Unassigned
 from weft_contracts.ids import Incarnation, NodeId, ReplicaId
 from weft_testing import HandLog
-from weft_worker_agent.domain.hosts import Answering, End, Host, sentence_of
+from weft_worker_agent.domain.hosts import Answering, End, Host
 from weft_worker_agent.domain.loading import STEP_BYTES, LoadBounds, seen
 from weft_worker_agent.domain.own_part import OwnPart, evolve
+from weft_worker_agent.domain.process_ends import MemoryKills, sentence_of
 from weft_worker_agent.domain.reports import VANISHED, missing_reports
 from weft_worker_agent.domain.restarts import GivenUp, Tries
-from weft_worker_agent.domain.stall import STALL_S, felt, stalled
+from weft_worker_agent.domain.stall import MOVE_S, SILENT_FROM_S, Pulse, StallBounds, heard, passed, stall_of
 from weft_worker_agent.domain.steering import Forget, Retire, Signal, Start, steer
 
 REPLICA = ReplicaId("m-x-1")
 ONE = Incarnation("i-1")
 LIVING = Host(REPLICA, 1, ONE, started_at=0.0)
 READY = replace(LIVING, answering=Answering(4242, "simulated", "1", ()))
-CRASHED = replace(LIVING, end=End(-9, "the engine's process ended by signal 9", permanent=False))
+KILLED = "the engine's process was killed by SIGKILL, not by its worker"
+CRASHED = replace(LIVING, end=End(-9, KILLED, permanent=False))
 
 
 @pytest.fixture
@@ -171,8 +173,8 @@ def test_a_crashed_run_starts_again_at_most_three_times_in_ten_minutes(part: Cal
                 hosts = [replace(CRASHED, incarnation=Incarnation(f"i-{starts}"), started_at=float(second))]
 
     assert 4 == starts
-    assert GivenUp("the engine's process ended by signal 9", permanent=False) == tries[REPLICA].given_up
-    failed = run.Failed(epoch=1, reason="the engine's process ended by signal 9", permanent=False, starts=4)
+    assert GivenUp(KILLED, permanent=False) == tries[REPLICA].given_up
+    failed = run.Failed(epoch=1, reason=KILLED, permanent=False, starts=4)
     assert [failed] == [report.fact for report in missing_reports(own, hosts, tries)]
 
 
@@ -242,8 +244,21 @@ def test_requests_that_a_stopped_run_could_not_finish_are_counted(
     assert (why, 3) == (report.fact.why, report.fact.unfinished)
 
 
+def test_what_a_host_says_keeps_it_from_its_work_is_reported_once_and_so_is_its_end(
+    part: Callable[..., OwnPart],
+) -> None:
+    troubled = replace(READY, trouble="its server is away")
+    degraded = missing_reports(part(LOADING, IS_READY), [troubled], {})[0].fact
+    assert isinstance(degraded, run.Degraded)
+    assert "its server is away" == degraded.why
+
+    own = part(LOADING, IS_READY, degraded)
+    assert [] == missing_reports(own, [replace(troubled, trouble="otherwise")], {})
+    assert isinstance(missing_reports(own, [READY], {})[0].fact, run.Ready)
+
+
 def test_a_stall_is_reported_once_and_so_is_its_end(part: Callable[..., OwnPart]) -> None:
-    stalls = replace(READY, stalled=True)
+    stalls = replace(READY, stalled="it stands", stalled_at=0.0)
     own = part(LOADING, IS_READY)
     degraded = missing_reports(own, [stalls], {})[0].fact
     assert isinstance(degraded, run.Degraded)
@@ -264,7 +279,7 @@ def test_a_run_whose_worker_vanished_is_reported_when_it_returns(part: Callable[
 def test_a_run_counts_as_shut_down_only_where_its_worker_says_that_it_shuts_down(part: Callable[..., OwnPart]) -> None:
     own = part(LOADING, IS_READY)
 
-    assert [run.Stopped(epoch=1, why="exited", detail="the engine's process ended by signal 9")] == [
+    assert [run.Stopped(epoch=1, why="exited", detail=KILLED)] == [
         report.fact for report in missing_reports(own, [CRASHED], {})
     ]
     assert [run.Stopped(epoch=1, why="shutdown")] == [
@@ -312,8 +327,13 @@ def test_a_reason_that_fills_pages_is_cut(part: Callable[..., OwnPart], letters:
     [
         ("out of memory", 3, "out of memory", "Traceback"),
         ("the engine's process ended with status 0", 0, "", ""),
-        ("the engine's process ended by signal 9", -9, "", ""),
-        ("the engine's process ended by signal 9", -9, "", '{"level": "info", "event": "ready"}'),
+        (KILLED, -9, "", ""),
+        (
+            KILLED,
+            -9,
+            "",
+            '{"level": "info", "event": "ready"}',
+        ),
         (
             "the engine's process ended with status 1; its last words: no memory",
             1,
@@ -327,13 +347,31 @@ def test_an_end_is_told_in_a_sentence(expected: str, code: int, said: str, last:
     assert expected == sentence_of(code, said, last)
 
 
-def test_a_stall_needs_running_requests_and_a_counter_that_stands_still() -> None:
-    idle = felt(felt(None, running=0, steps=5, now=0), running=0, steps=5, now=STALL_S * 2)
-    busy = felt(felt(None, running=2, steps=5, now=0), running=2, steps=6, now=STALL_S)
-    still = felt(felt(None, running=2, steps=5, now=0), running=2, steps=5, now=STALL_S)
-    after_idle = felt(felt(None, running=0, steps=5, now=0), running=1, steps=5, now=STALL_S)
-
-    assert [False, False, True, False] == [stalled(p, STALL_S) for p in (idle, busy, still, after_idle)]
+@pytest.mark.parametrize(
+    ("expected", "code", "kills"),
+    [
+        ("was killed by SIGSEGV", -11, MemoryKills()),
+        ("was killed by signal 63", -63, MemoryKills()),
+        (
+            "was killed by the kernel for lack of memory (SIGKILL): its worker's control group is at its limit",
+            -9,
+            MemoryKills(1, 1),
+        ),
+        (
+            "was killed by SIGKILL, not by its worker; "
+            "meanwhile the kernel killed 2 processes on this machine for lack of memory",
+            -9,
+            MemoryKills(0, 2),
+        ),
+        (
+            "ended with status 1; meanwhile the kernel killed 1 process of this worker for lack of memory",
+            1,
+            MemoryKills(1, 1),
+        ),
+    ],
+)
+def test_a_kernels_kill_for_memory_is_named_as_far_as_it_is_known(expected: str, code: int, kills: MemoryKills) -> None:
+    assert f"the engine's process {expected}" == sentence_of(code, "", "", kills)
 
 
 INSTALLING = run.Installing(epoch=1, engine="simulated")
@@ -402,3 +440,85 @@ def test_a_replica_that_is_retired_while_its_engine_is_installed_is_reported_as_
     ended = replace(LIVING, end=End(None, "retired", permanent=False), retire_at=0.0)
     (report,) = missing_reports(own, [ended], {})
     assert run.Stopped(epoch=1, why="retired") == report.fact
+
+
+def test_a_signal_of_its_worker_is_no_riddle() -> None:
+    assert "the engine's process was killed by SIGKILL" == sentence_of(-9, "", "", MemoryKills(1, 1), by_us=True)
+
+
+def test_the_last_lines_of_a_run_that_ended_unasked_are_told(part: Callable[..., OwnPart]) -> None:
+    gone = replace(READY, end=End(1, "it fell", permanent=False, last_lines=("one", "two")))
+    stopped = missing_reports(part(LOADING, IS_READY), [gone], {})[0].fact
+    assert isinstance(stopped, run.Stopped)
+    assert ("one", "two") == stopped.last_lines
+
+    tries = steer(part(LOADING), [replace(gone, end=End(3, "-", permanent=True, last_lines=("no",)))], {}, 0.0).tries
+    failed = missing_reports(part(LOADING), [], tries)[0].fact
+    assert isinstance(failed, run.Failed)
+    assert ("no",) == failed.last_lines
+
+
+def lived(*seconds: tuple[int, bool, int, bool], bounds: StallBounds) -> list[str]:
+    """What is said after each second of (steps, busy, words heard, computes)."""
+    pulse, said = Pulse(), list[str]()
+    for steps, busy, words, computes in seconds:
+        for _ in range(words):
+            pulse = heard(pulse, busy=busy, steps=steps)
+        pulse = passed(pulse, 1.0, computes=computes)
+        said.append(stall_of(pulse, bounds))
+    return said
+
+
+BOUNDS = StallBounds(still_s=5, longest_s=20)
+STANDS, MOVES, IDLE, MUTE = (7, True, 1, False), (8, True, 1, False), (7, False, 1, False), (7, False, 0, False)
+
+
+def test_a_stall_needs_requests_and_a_counter_that_stands_still() -> None:
+    assert [""] * 30 == lived(*[IDLE] * 30, bounds=BOUNDS)
+    assert [""] * 30 == lived(*[STANDS, STANDS, STANDS, MOVES, MOVES, MOVES] * 5, bounds=BOUNDS)
+    assert [""] * 4 == lived(*[STANDS] * 4, bounds=BOUNDS)
+    assert "requests ran for 5 s without a step of the engine" == lived(*[STANDS] * 5, bounds=BOUNDS)[-1]
+    # and time without requests is no stall of those that come after it
+    assert "" == lived(*[IDLE] * 30, *[STANDS] * 4, bounds=BOUNDS)[-1]
+
+
+def test_a_host_that_says_nothing_stalls_whether_requests_run_or_not() -> None:
+    said = lived(IDLE, *[MUTE] * 12, bounds=BOUNDS)
+    assert ("", f"its host said nothing for {5 + SILENT_FROM_S - 1:.0f} s") == (said[5], said[6])
+    # and one word of it ends that
+    assert "" == lived(IDLE, *[MUTE] * 12, IDLE, bounds=BOUNDS)[-1]
+
+
+def test_an_engine_that_computes_has_longer_for_one_step_but_not_for_ever() -> None:
+    computes = (7, True, 1, True)
+    assert [""] * 19 == lived(*[computes] * 19, bounds=BOUNDS)
+    assert "requests ran for 20 s without a step of the engine" == lived(*[computes] * 20, bounds=BOUNDS)[-1]
+    # and what stands still in between counts
+    assert "requests ran for 10 s without a step of the engine" == lived(*[computes, STANDS] * 5, bounds=BOUNDS)[-1]
+
+
+def test_a_stall_is_told_before_it_ends_the_host_and_counts_as_a_crash(part: Callable[..., OwnPart]) -> None:
+    own = part(LOADING, IS_READY)
+    stalls = replace(READY, stalled="it stands", stalled_at=100.0)
+
+    # when it is said first
+    assert () == steer(own, [stalls], {}, 100.0).actions
+    assert [run.Degraded(epoch=1, incarnation=ONE, why="it stands")] == [
+        report.fact for report in missing_reports(own, [stalls], {})
+    ]
+    # then ended, hard where it doesn't obey
+    assert (Signal(ONE, "TERM", "it stands", at_once=True),) == steer(own, [stalls], {}, 100.0 + MOVE_S).actions
+    termed = replace(stalls, term_at=102.0, ended_for="it stands")
+    assert [("KILL",)] == [(s.signal,) for s in steer(own, [termed], {}, 107.0).actions if isinstance(s, Signal)]
+    # and started again after a while, as after a crash
+    gone = replace(termed, end=End(-9, "its worker ended it: it stands", permanent=False))
+    steering = steer(own, [gone], {REPLICA: Tries(1, (0.0,), 1)}, 107.0)
+    assert () == steering.actions
+    assert (ONE, 107.5) == (steering.tries[REPLICA].counted, steering.tries[REPLICA].next_at)
+
+
+def test_a_stalled_host_that_retires_has_no_more_time(part: Callable[..., OwnPart]) -> None:
+    own = part(LOADING, IS_READY, retired=3600)
+    stalls = replace(READY, retire_at=0.0, retire_within=3600.0, stalled="it stands", stalled_at=100.0)
+
+    assert (Signal(ONE, "TERM", "it stands", at_once=True),) == steer(own, [stalls], {}, 102.0).actions

@@ -78,7 +78,8 @@ class Life:
             case "stall":
                 for host in living:
                     if host.answering is not None:
-                        self.hosts[host.incarnation] = replace(host, stalled=not host.stalled)
+                        why = "" if host.stalled else "it stands still"
+                        self.hosts[host.incarnation] = replace(host, stalled=why, stalled_at=self.now)
             case "outage" | "back":
                 self.away = what == "outage"
             case "agent":
@@ -117,7 +118,7 @@ class Life:
                     self.end(host)
                 elif host.lives:
                     answering = Answering(1, "simulated", "1", ())
-                    self.hosts[host.incarnation] = replace(host, answering=answering, stalled=False)
+                    self.hosts[host.incarnation] = replace(host, answering=answering, stalled="")
         self.turn()
 
     def _fold(self) -> None:

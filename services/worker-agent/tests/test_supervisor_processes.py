@@ -213,6 +213,43 @@ async def test_an_agent_that_dies_is_started_again_and_the_hosts_run_on(start_su
     assert '"agent ended"' in running.log.read_text()
 
 
+WANDERER = (
+    "import os, signal, time\n"
+    "if not os.fork():\n"
+    "    os.setsid()\n"
+    "    if os.fork(): os._exit(0)\n"
+    "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    "    print('{\"wanderer\": %d}' % os.getpid(), flush=True)\n"
+    "    time.sleep(600)\n"
+    "os.wait()\n"
+    "time.sleep(600)"
+)
+"""A host that starts a process in a session of its own, whose parent has ended, and that heeds no TERM."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans are the first process's elsewhere")
+async def test_what_a_host_leaves_behind_in_a_session_of_its_own_is_ended_with_it_and_not_before(
+    start_supervisor: StartSupervisor,
+) -> None:
+    # given two hosts, each with such a process
+    running = await start_supervisor()
+    for id in ("a", "b"):
+        await running.spawn(id, [sys.executable, "-c", WANDERER])
+    said = [(await until_host(running, id, lambda host: host.status is not None)).status for id in ("a", "b")]
+    one, other = (psutil.Process(each["wanderer"]) for each in said if each is not None)
+    assert {running.process.pid} == {one.ppid(), other.ppid()}
+    # when one of the hosts is killed
+    await running.client.signal("a", "KILL")
+    # then what it left is gone, and the other's lives
+    await until(lambda: not one.is_running())
+    assert "left behind by a host" in running.log.read_text()
+    assert other.is_running()
+    # until its host ends by itself
+    running.process.terminate()
+    await asyncio.to_thread(running.process.wait, 30)
+    await until(lambda: not other.is_running())
+
+
 async def test_a_killed_supervisor_takes_agent_and_hosts_along(start_supervisor: StartSupervisor) -> None:
     running = await start_supervisor()
     await running.spawn("a", SLEEP)

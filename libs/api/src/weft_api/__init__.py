@@ -82,6 +82,7 @@ from weft_api.status import (
     TablesState,
     WriterState,
 )
+from weft_api.upgrade import Format, NodeBehind, Upgrade, UpgradeFinished
 from weft_api.values import (
     Addresses,
     Backend,
@@ -137,6 +138,7 @@ __all__ = [
     "Failing",
     "FileFound",
     "FileMissing",
+    "Format",
     "Hardware",
     "HeaderClaim",
     "Heartbeat",
@@ -163,6 +165,7 @@ __all__ = [
     "Node",
     "NodeBackends",
     "NodeBackendsPage",
+    "NodeBehind",
     "NodeChanged",
     "NodeCredential",
     "NodeDetail",
@@ -198,6 +201,8 @@ __all__ = [
     "TokenPage",
     "Unloaded",
     "UnsizedDevice",
+    "Upgrade",
+    "UpgradeFinished",
     "Weights",
     "WriterState",
 ]

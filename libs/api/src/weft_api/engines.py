@@ -3,18 +3,20 @@
 from typing import Literal
 
 from typing_extensions import TypedDict
-from weft_contracts.engines.profile import FileFormat, Span, Task
+from weft_contracts.engines.profile import ArgumentType, FileFormat, Span, Task
 from weft_contracts.facts.values import EngineName, Vendor
 
 
 class EngineArgument(TypedDict):
     """What may stand in a spec's `engine_args` under one name; null: no such bound."""
 
-    type: Literal["boolean", "integer", "number", "text"]
+    type: ArgumentType
     least: int | float | None
     most: int | float | None
     above: int | float | None
     choices: list[str]
+    form: Literal["", "server_url", "secret"]
+    required: bool
 
 
 class HeaderClaim(TypedDict):

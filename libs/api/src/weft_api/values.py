@@ -3,7 +3,7 @@
 from typing import Literal
 
 from typing_extensions import TypedDict
-from weft_contracts.facts.values import EngineName, Scalar, Vendor
+from weft_contracts.facts.values import ArgumentValue, EngineName, Vendor
 
 
 class Addresses(TypedDict):
@@ -106,7 +106,7 @@ class ModelSpec(TypedDict):
     engine: EngineName
     context_tokens: int
     concurrency: int
-    engine_args: dict[str, Scalar]
+    engine_args: dict[str, ArgumentValue]
     min_replicas: int
     max_replicas: int
     selector: dict[str, str]

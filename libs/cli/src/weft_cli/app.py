@@ -32,6 +32,7 @@ from weft_cli.options import (
     UrlOption,
     WorkersOption,
 )
+from weft_cli.upgrade_app import upgrade
 from weft_cli.worker_app import worker
 
 app = typer.Typer(
@@ -53,6 +54,7 @@ app.add_typer(brake, name="brake")
 app.command()(drain)
 app.add_typer(keys, name="keys")
 app.add_typer(observers, name="observers")
+app.add_typer(upgrade, name="upgrade")
 app.command()(worker)
 
 
@@ -200,7 +202,10 @@ def completion(shell: ShellArgument) -> None:
 def deploy(
     source: Annotated[
         str,
-        typer.Argument(metavar="SOURCE", help="A GGUF file on the workers, `tiny`, `tiny-embed`, or `simulated`."),
+        typer.Argument(
+            metavar="SOURCE",
+            help="A GGUF file on the workers, `tiny`, `tiny-embed`, `simulated`, `engine:NAME`, or `openai:URL#MODEL`.",
+        ),
     ],
     name: Annotated[str | None, typer.Option(help="What people call it (default: from the source).")] = None,
     engine: EngineOption = None,

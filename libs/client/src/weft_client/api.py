@@ -10,7 +10,7 @@ from weft_contracts.engines import reading
 from weft_client import accelerators, routes
 from weft_client.failure import Failure
 from weft_client.gateway import Gateway
-from weft_client.sources import BUILTINS, SIMULATED
+from weft_client.sources import BUILTINS, SIMULATED, engine_of, server_source
 
 if TYPE_CHECKING:
     from weft_api import Deployed, Model, ModelChanged, ModelRetried, Node, Replica
@@ -105,13 +105,22 @@ def snapshot(gateway: Gateway) -> Snapshot:
 
 
 def spec_of(source: str, engine: str | None = None, **fields: Any) -> dict[str, Any]:
-    """A model's spec from what people type: a built-in model, `simulated`, or the path of a GGUF file or a folder."""
-    if source in BUILTINS:
-        where: dict[str, str] = {"kind": "builtin", "name": source}
+    """A model's spec from what people type: a built-in model, `simulated`, `engine:NAME` for an engine that takes no
+    files, the path of a GGUF file or a folder, or `openai:URL#MODEL`."""
+    if (server := server_source(source)) is not None:
+        where: dict[str, str] = {"kind": SIMULATED}
+        engine = engine or server.engine
+        given = {"base_url": server.url, "model": server.model}
+        fields = {**fields, "engine_args": given | fields.get("engine_args", {})}
+    elif source in BUILTINS:
+        where = {"kind": "builtin", "name": source}
         engine = engine or reading("gguf").name
     elif source == SIMULATED:
         where = {"kind": SIMULATED}
         engine = engine or reading(None).name
+    elif (named := engine_of(source)) is not None:
+        where = {"kind": SIMULATED}
+        engine = engine or named
     else:
         where = {"kind": "path", "path": source}
         engine = engine or reading("safetensors" if Path(source).is_dir() else "gguf").name

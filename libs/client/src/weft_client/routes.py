@@ -37,6 +37,8 @@ if TYPE_CHECKING:  # types alone: a command need not wait for what defines them
         TokenChanged,
         TokenMade,
         Unloaded,
+        Upgrade,
+        UpgradeFinished,
     )
 
 _PAGE = 1000
@@ -134,6 +136,16 @@ def retry_model(gateway: Gateway, ref: str) -> "ModelRetried":
 def lift_brake(gateway: Gateway, reason: str) -> "Changed":
     """Who is silent is gone."""
     return gateway.post("/api/brake/lift", {"reason": reason})
+
+
+def upgrade(gateway: Gateway) -> "Upgrade":
+    """Which versions of facts may be written, and who can't read them."""
+    return gateway.get("/api/upgrade")
+
+
+def finish_upgrade(gateway: Gateway) -> "UpgradeFinished":
+    """Facts may be written in their newest versions."""
+    return gateway.post("/api/upgrade/finish", {})
 
 
 def engine_profiles(gateway: Gateway) -> "Iterator[EngineProfile]":

@@ -51,6 +51,7 @@ class Entry:
     ignorable: bool = False
     """A reader that doesn't know this type may pass over it and still decide rightly."""
     version: int = 1
+    """The newest one, which this code reads. A fact is written in the lowest that can say it."""
 
     @property
     def kind(self) -> Kind:
@@ -67,7 +68,6 @@ class Entry:
 
 
 UNWRITTEN: Mapping[type[Fact], str] = {
-    mesh.FormatRaised: "the registry, when every reader of a fact knows its next version: no fact has one yet",
     run.Fetching: "a worker that fetches a model's files before a run starts",
     replica.Evicted: "the scheduler, when it makes room for another replica",
     Voided: "an operator who sets a commit aside that can't be read; it may stand on any aggregate",
@@ -79,7 +79,7 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(mesh.BrakeSet, ("registry",), 1),
     Entry(mesh.BrakeLifted, ("registry",), 1),
     Entry(mesh.FormatRaised, ("registry",), 0),
-    Entry(mesh.EngineProfileSet, ("registry",), 1),
+    Entry(mesh.EngineProfileSet, ("registry",), 1, version=2),
     Entry(mesh.EngineProfileWithdrawn, ("registry",), 1),
     # Who doesn't know them installs nothing, and places where an engine lies already.
     Entry(mesh.BackendSet, ("registry",), 1, ignorable=True),
@@ -106,7 +106,7 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(node.Cordoned, ("registry",), NODES * 0.1),
     Entry(node.Uncordoned, ("registry",), NODES * 0.1),
     Entry(node.Removed, ("registry",), NODES * 0.05),
-    Entry(node.Assigned, ("scheduler",), REPLICAS),
+    Entry(node.Assigned, ("scheduler",), REPLICAS, version=2),
     Entry(node.Unassigned, ("scheduler",), REPLICAS),
     Entry(machine.Reported, ("worker",), NODES),
     Entry(machine.FileFound, ("worker",), NODES * 2, ignorable=True),
@@ -120,7 +120,7 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(run.Stopping, ("worker",), REPLICAS),
     Entry(run.Stopped, ("worker",), REPLICAS * 1.2),
     Entry(run.Failed, ("worker",), REPLICAS * 0.2),
-    Entry(model.SpecAccepted, ("reconciler",), 500),
+    Entry(model.SpecAccepted, ("reconciler",), 500, version=2),
     Entry(model.Scaled, ("reconciler",), REPLICAS * 0.5),
     Entry(model.Unservable, ("reconciler",), 100),
     Entry(model.Retried, ("reconciler",), 100),
@@ -141,14 +141,15 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(request.VramBudgetRequested, ("gateway",), NODES * 0.02),
     Entry(request.RemovalRequested, ("gateway",), NODES * 0.05),
     Entry(request.BrakeLiftRequested, ("gateway",), 1),
+    Entry(request.UpgradeFinishRequested, ("gateway",), 0, ignorable=True),
     Entry(request.TokenRequested, ("gateway",), 10),
     Entry(request.TokenRevocationRequested, ("gateway",), 10),
-    Entry(request.EngineProfileRequested, ("gateway",), 1),
+    Entry(request.EngineProfileRequested, ("gateway",), 1, version=2),
     Entry(request.EngineProfileWithdrawalRequested, ("gateway",), 1),
     Entry(request.BackendRequested, ("gateway",), 1, ignorable=True),
     Entry(request.BackendWithdrawalRequested, ("gateway",), 1, ignorable=True),
-    Entry(request.DeployRequested, ("gateway",), 500),
-    Entry(request.TrialRequested, ("gateway",), 100, ignorable=True),
+    Entry(request.DeployRequested, ("gateway",), 500, version=2),
+    Entry(request.TrialRequested, ("gateway",), 100, ignorable=True, version=2),
     Entry(request.DeleteRequested, ("gateway",), 200),
     Entry(request.RetryRequested, ("gateway",), 100),
     Entry(request.UnloadRequested, ("gateway",), 100),

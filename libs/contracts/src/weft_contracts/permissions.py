@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from weft_contracts.catalogue import Writer, written_by
+from weft_contracts.catalogue import CATALOGUE, Writer, written_by
 from weft_contracts.ids import NodeId
 from weft_contracts.subjects import ids_of, node_lease, service_lease
 from weft_contracts.topology import worker_durable
@@ -120,15 +120,24 @@ _OWN: dict[Writer, tuple[str, ...]] = {
 }
 
 
+def _facts(name: Writer) -> tuple[str, ...]:
+    """The subjects of the facts that a service writes. One filter stands for a kind of which it writes every fact: a
+    token is shown in one line of 4 kB at most, and gateways write all requests there are."""
+    written = written_by(name)
+    found: dict[str, None] = {}
+    for entry in written:
+        whole = all(each in written for each in CATALOGUE if each.kind == entry.kind)
+        ids = ".".join("*" for _ in ids_of(entry.kind))
+        found[f"weft.ev.{entry.kind}.{ids}.{'*' if whole else entry.type}"] = None
+    return tuple(found)
+
+
 def service(name: Writer) -> Permissions:
     """What one of our services may do inside the account MESH."""
-    subjects = tuple(
-        f"weft.ev.{entry.kind}.{'.'.join('*' for _ in ids_of(entry.kind))}.{entry.type}" for entry in written_by(name)
-    )
     inbox = f"_INBOX_{name}"
     return Permissions(
         publish=(
-            *subjects,
+            *_facts(name),
             service_lease(name),
             service_lease(f"{name}.*"),
             f"weft.timer.{name}.>",

@@ -16,6 +16,7 @@ from weft_dataplane.engine import (
     EngineFacts,
     EngineLoad,
     LoadFailed,
+    OwnCanary,
     RequestRefused,
 )
 from weft_dataplane.host_life import HostLife, Identity
@@ -36,6 +37,7 @@ __all__ = [
     "HostLife",
     "Identity",
     "LoadFailed",
+    "OwnCanary",
     "RequestRefused",
     "SessionBusy",
     "SessionClient",

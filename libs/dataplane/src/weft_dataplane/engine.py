@@ -1,7 +1,7 @@
 """What the session protocol asks of an engine: the small protocol that every adapter implements."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from weft_contracts.gen import session_pb2 as pb
 
@@ -17,6 +17,8 @@ class EngineLoad(NamedTuple):
     """0..1 of the KV cache"""
     steps: int
     """engine steps since the start; stands still in a stall"""
+    trouble: str = ""
+    """why it can't do its work now, as a sentence, though its process is well; empty: it can"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,4 +111,17 @@ class Engine(Protocol):
 
     async def close(self) -> None:
         """Give back what the engine holds. Called once; running requests may end without a word."""
+        ...
+
+
+@runtime_checkable
+class OwnCanary(Protocol):
+    """An engine that says itself how it is asked whether it still works: one whose requests cost money, say.
+
+    Of every other engine its host asks one token, else one vector, else one score, before it is ready and after a
+    minute without a step.
+    """
+
+    async def canary(self) -> None:
+        """Wait until the engine has shown that it works. Raises what went wrong where it says that it doesn't."""
         ...

@@ -118,14 +118,15 @@ class EngineSession:
                     )
         return None
 
-    def give_up(self, sentence: str) -> None:
-        """End what still runs with a word: its gateway sends it elsewhere where it can."""
+    def give_up(self, sentence: str, fault: pb.Fault.ValueType) -> None:
+        """End what still runs with a word: its gateway sends it elsewhere where it can, as often as it likes for
+        FAULT_RETIRING, and a few times for FAULT_ENGINE: the request may be what the engine broke on."""
         for ticket in [each for each in self._tickets.values() if each.ending is None]:
-            ticket.fail(pb.FAULT_RETIRING, sentence)
+            ticket.fail(fault, sentence)
             self._engine.cancel(ticket)
         for number, task in list(self._calls.items()):
             task.cancel()
-            self._refuse(number, pb.FAULT_RETIRING, sentence)
+            self._refuse(number, fault, sentence)
 
     def end(self) -> None:
         """The session is over: what still runs is cancelled at the engine."""

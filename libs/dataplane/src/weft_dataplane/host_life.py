@@ -26,6 +26,8 @@ class HostLife:
     permanent: bool = False
     watchers: int = 0
     """open Watch streams"""
+    asks: bool = False
+    """the host itself asks its engine for a sign of life: that is work, whatever the engine counts"""
     on_retire: Callable[[], None] | None = None
     """called once, when the agent asks to retire"""
     on_watchers: Callable[[], None] | None = None

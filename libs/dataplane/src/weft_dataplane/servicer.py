@@ -1,7 +1,9 @@
 """The engine's side of the data plane: sessions for gateways, values beside them, a watch for the agent."""
 
 import asyncio
+import errno
 import logging
+import socket
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
@@ -48,10 +50,10 @@ class EngineServicer(pb_grpc.EngineServicer):
         """Requests that have not had their last output written, in all sessions."""
         return sum(session.running for session in self._sessions)
 
-    def give_up(self, sentence: str) -> None:
-        """End all that runs with a word; `running` falls as it is written."""
+    def give_up(self, sentence: str, fault: pb.Fault.ValueType = pb.FAULT_RETIRING) -> None:
+        """End all that runs with a word; `running` falls as it is written. See EngineSession."""
         for session in list(self._sessions):
-            session.give_up(sentence)
+            session.give_up(sentence, fault)
 
     async def beat(self) -> None:
         """Send heartbeats on idle sessions, and give up sessions whose gateway doesn't read. Runs until cancelled."""
@@ -172,12 +174,16 @@ class EngineServicer(pb_grpc.EngineServicer):
     def status(self) -> pb.HostStatus:
         """Where this host stands."""
         life = self.life
+        load = None if self._engine is None else load_frame(self._engine)
+        if load is not None and life.asks:
+            load.running = max(load.running, 1)
+        trouble = self._engine.load().trouble if self._engine is not None and life.phase == pb.PHASE_READY else ""
         return pb.HostStatus(
             replica=life.identity.replica,
             incarnation=life.identity.incarnation,
             phase=life.phase,
-            load=None if self._engine is None else load_frame(self._engine),
-            reason=life.reason,
+            load=load,
+            reason=life.reason or trouble,
             permanent=life.permanent,
         )
 
@@ -227,5 +233,16 @@ def make_server(
         else:
             bound = server.add_secure_port(address, credentials)
     except RuntimeError as error:
-        raise OSError(f"cannot listen on {address}: {error}") from None
+        raise OSError(f"cannot listen on {address}: {_why_not(host, port) or error}") from None
     return server, bound
+
+
+def _why_not(host: str, port: int) -> str:
+    """Why an address can't be had, in the system's words: gRPC's own name a variable for debugging."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            taken = ": another program listens on that port" if error.errno == errno.EADDRINUSE else ""
+            return f"{error.strerror or error}{taken}"
+    return ""

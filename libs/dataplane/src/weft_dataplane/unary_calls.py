@@ -16,6 +16,7 @@ from weft_dataplane.embeddings import Group, embed_message, embeddings_of, group
 from weft_dataplane.engine import Embeddings, EmbedInput
 from weft_dataplane.limits import MAX_FRAME_BYTES
 from weft_dataplane.outbox import Outbox
+from weft_dataplane.rerank_groups import rerank_groups
 from weft_dataplane.value_client import get_value, put_value
 
 MAX_OPEN: Final = 64
@@ -81,11 +82,21 @@ class UnaryCalls:
             return embeddings_of(answer.vectors)
         return embeddings_of(pb.Vectors.FromString(await self._fetch(answer.handle, timeout)))
 
-    async def rerank(self, query: str, texts: list[str], *, timeout: float = 60.0) -> pb.Scores:
-        """One score for each text. Query and texts together fit one frame."""
-        rerank = pb.Rerank(question=self._number(), query=query, texts=texts)
-        answer = await self._call(rerank.question, pb.ClientFrame(rerank=rerank), timeout)
-        return pb.Scores.FromString(await self._fetch(answer.handle, timeout))
+    async def rerank(self, query: str, texts: Sequence[str], *, timeout: float = 130.0) -> pb.Scores:
+        """One score for each text, in order. Each text with the query fits one frame, else it is refused.
+
+        They are sent in groups, one after another; `timeout` is for each group, in seconds.
+        """
+        whole = pb.Scores()
+        for group in rerank_groups(query, texts):
+            rerank = pb.Rerank(question=self._number(), query=query, texts=group)
+            answer = await self._call(rerank.question, pb.ClientFrame(rerank=rerank), timeout)
+            made = pb.Scores.FromString(await self._fetch(answer.handle, timeout))
+            if len(made.scores) != len(group):
+                raise UnaryCallFailed(f"the replica made {len(made.scores)} scores for {len(group)} texts")
+            whole.scores.extend(made.scores)
+            whole.prompt_tokens += made.prompt_tokens
+        return whole
 
     def take(self, answers: Iterable[pb.Answer]) -> None:
         """Hand answers to those who wait; one that came too late is dropped."""

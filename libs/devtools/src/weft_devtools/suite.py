@@ -14,6 +14,9 @@ _SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile")
 _IMPORT_RULES = "from importlinter.cli import lint_imports_command as main; main(['--no-logo'])"
 """import-linter can't be run as a module."""
 
+_KEPT = ("WEFT_VENV", "WEFT_TEST_DEVICES")
+"""Where this environment is; whether tests may use real devices (tests/devices)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -48,7 +51,7 @@ def run(checks: Sequence[Check], root: Path) -> list[str]:
     # Programs of the environment, such as node for pyright, are found beside its Python.
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
     # Settings of a mesh that runs beside the tests are none of theirs.
-    env = {k: v for k, v in env.items() if not k.startswith("WEFT_") or k == "WEFT_VENV"}
+    env = {k: v for k, v in env.items() if not k.startswith("WEFT_") or k in _KEPT}
     failed: list[str] = []
     for check in checks:
         print(f"\n== {check.headline} {'=' * (100 - len(check.headline))}", flush=True)

@@ -2,17 +2,27 @@
 
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, ValidationError, create_model
-from weft_contracts.engines import Argument, EngineProfile
+from pydantic import ConfigDict, Field, JsonValue, ValidationError, create_model
+from weft_contracts.engines import Argument, ArgumentType, EngineProfile
+from weft_contracts.engines.given import fault_of_given
 from weft_dataplane import LoadFailed
 
 from weft_engine.launch import Launch, first_fault
 
-_TYPES: dict[str, Any] = {"boolean": bool, "integer": int, "number": float, "text": str}
+_TYPES: dict[ArgumentType, Any] = {
+    "boolean": bool,
+    "integer": int,
+    "number": float,
+    "text": str,
+    "list": list[JsonValue],
+    "object": dict[str, JsonValue],
+}
 
 
 def check_arguments(launch: Launch, profile: EngineProfile) -> None:
     """Raises LoadFailed for a wrong one, with what would be right."""
+    if (fault := fault_of_given(profile, launch.engine_args)) is not None:
+        raise LoadFailed(fault, permanent=True)
     fields: dict[str, Any] = {name: _field(argument) for name, argument in profile.arguments.items()}
     try:
         create_model("Arguments", __config__=ConfigDict(extra="forbid"), **fields).model_validate(launch.engine_args)

@@ -14,6 +14,7 @@ from weft_dataplane.tls import Admission, Certificates
 
 from weft_engine.adapters import load_engine
 from weft_engine.announcer import Announcer
+from weft_engine.canary import CanaryFailed, Watchdog, ask
 from weft_engine.launch import Launch
 from weft_engine.shutdown import Shutdown, ShutdownTriggers
 from weft_engine.traced import ENDPOINT, traced
@@ -24,6 +25,8 @@ PERMANENT_FAILURE: Final = 3
 
 STOP_SERVER_S: Final = 1.0
 CLOSE_ENGINE_S: Final = 5.0
+STILL_S: Final = 5.0
+"""An engine that stood still for so long when its requests are cut off has failed them."""
 TELL_S: Final = 1.0
 """How long gateways have to take the last word about what was cut off."""
 
@@ -63,6 +66,8 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
         if isinstance(ready, Shutdown):
             return ready.exit_code
         engine = ready
+        watchdog = Watchdog(engine, life, launch.canary_after_s)
+        watching = asyncio.create_task(watchdog.run(), name="watchdog")
         engine = traced(engine, launch, os.environ.get(ENDPOINT))
         servicer.attach(engine)
         life.move(pb.PHASE_READY)
@@ -73,7 +78,7 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
             watching = asyncio.create_task(watch(ready, life, triggers, announcer), name="engine-death")
         shutdown = await triggers.wait()
         life.retire()
-        if unfinished := await finish_requests(servicer, triggers, shutdown):
+        if unfinished := await finish_requests(servicer, triggers, shutdown, watchdog):
             announcer.say("ending", unfinished=unfinished)
         return shutdown.exit_code
     except LoadFailed as failed:
@@ -110,7 +115,7 @@ async def watch(engine: MayDie, life: HostLife, triggers: ShutdownTriggers, anno
 async def load_or_end(launch: Launch, triggers: ShutdownTriggers) -> Engine | Shutdown:
     """The loaded engine, or what ended the host before. Raises LoadFailed."""
     started = time.monotonic()
-    loading = asyncio.create_task(load_engine(launch), name="load")
+    loading = asyncio.create_task(load_and_ask(launch), name="load")
     ended = asyncio.create_task(triggers.wait(), name="shutdown")
     try:
         await asyncio.wait((loading, ended), return_when=asyncio.FIRST_COMPLETED)
@@ -124,7 +129,22 @@ async def load_or_end(launch: Launch, triggers: ShutdownTriggers) -> Engine | Sh
         ended.cancel()
 
 
-async def finish_requests(servicer: EngineServicer, triggers: ShutdownTriggers, shutdown: Shutdown) -> int:
+async def load_and_ask(launch: Launch) -> Engine:
+    """The engine after its first token. Raises LoadFailed."""
+    engine = await load_engine(launch)
+    try:
+        await ask(engine)
+    except BaseException as error:
+        await close_engine(engine)
+        if isinstance(error, CanaryFailed):
+            raise LoadFailed(f"the engine loaded and gave no first token: {error}", permanent=False) from None
+        raise
+    return engine
+
+
+async def finish_requests(
+    servicer: EngineServicer, triggers: ShutdownTriggers, shutdown: Shutdown, watchdog: Watchdog
+) -> int:
     """Let running requests go on, within the shutdown's bound or until that is cut short. How many are left then."""
     loop = asyncio.get_running_loop()
     until = loop.time() + shutdown.finish_within_s
@@ -137,7 +157,11 @@ async def finish_requests(servicer: EngineServicer, triggers: ShutdownTriggers, 
     unfinished = servicer.running
     if unfinished:
         log.warning("requests cut off", extra={"requests": unfinished})
-        servicer.give_up(f"replica {servicer.life.identity.replica} ends, and the request was not done in time")
+        replica, still_s = servicer.life.identity.replica, watchdog.still_s
+        if still_s >= STILL_S:
+            servicer.give_up(f"the engine of replica {replica} made no step for {still_s:.0f} s", pb.FAULT_ENGINE)
+        else:
+            servicer.give_up(f"replica {replica} ends, and the request was not done in time")
         told_until = loop.time() + TELL_S
         while servicer.running and loop.time() < told_until:
             await asyncio.sleep(0.01)

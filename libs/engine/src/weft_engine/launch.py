@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import IO, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from weft_contracts.facts.values import EngineName, Vendor
+from weft_contracts.facts.values import ArgumentValue, EngineName, Vendor
 
 MAX_LAUNCH_BYTES = 64 * 1024
 
@@ -50,7 +50,7 @@ class Launch(BaseModel):
     devices: tuple[ClaimedDevice, ...] = Field(default=(), max_length=64)
     """what the replica claims on this node; empty: nothing is said, and an engine takes what it takes"""
     threads: int = Field(default=1, ge=1)
-    engine_args: dict[str, bool | int | float | str] = {}
+    engine_args: dict[str, ArgumentValue] = {}
     """settings of the engine, by its adapter's names"""
     host: str = "127.0.0.1"
     port: int = Field(default=0, ge=0, le=65535)
@@ -61,6 +61,8 @@ class Launch(BaseModel):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     without_agent_s: float = Field(default=60.0, gt=0)
     """a host that no agent watches for so long ends itself"""
+    canary_after_s: float = Field(default=60.0, ge=0)
+    """an engine without a step for so long is asked for a token; 0: never"""
     stop_within_s: float = Field(default=10.0, gt=0)
     """how long running requests may go on after SIGTERM"""
     retire_within_s: float = Field(default=3600.0, gt=0)

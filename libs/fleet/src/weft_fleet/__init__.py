@@ -3,6 +3,7 @@
 from weft_fleet.assignments import Assignment, NodeAssignments
 from weft_fleet.canonical import digest_of
 from weft_fleet.fleet import CLOSED_KEPT, Fleet
+from weft_fleet.formats import workers_behind
 from weft_fleet.model_view import ModelView, Revision
 from weft_fleet.node_view import NodeView, Presence
 from weft_fleet.registrations import JoinLimits, Registrations, TooMany
@@ -24,4 +25,5 @@ __all__ = [
     "RunView",
     "TooMany",
     "digest_of",
+    "workers_behind",
 ]

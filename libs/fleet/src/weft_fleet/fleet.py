@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from weft_contracts import formats
 from weft_contracts.catalogue import CATALOGUE
 from weft_contracts.commit import Cause, Recorded
 from weft_contracts.engines import BUILTIN
@@ -16,6 +17,7 @@ from weft_contracts.facts.mesh import (
     BrakeSet,
     EngineProfileSet,
     EngineProfileWithdrawn,
+    FormatRaised,
 )
 from weft_contracts.facts.model import ModelFact, Scaled
 from weft_contracts.facts.node import NodeFact
@@ -204,6 +206,8 @@ class Fleet(FleetTables):
                     self.told_recipes = {**self.told_recipes, recipe.engine: recipe}
                 case BackendWithdrawn(engine=engine):
                     self.told_recipes = {name: each for name, each in self.told_recipes.items() if name != engine}
+                case FormatRaised():
+                    self.formats = formats.after(self.formats, fact)
                 case _:
                     pass
 

@@ -73,6 +73,8 @@ class NodeView:
     agent_version: str = ""
     installs: Installs | None = None
     """What it can install for engines; None: nothing, its worker is older than that."""
+    reads: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The facts that its worker reads in versions above 1, each with the newest one."""
     files: Mapping[str, FileFound | FileMissing] = field(default_factory=dict[str, FileFound | FileMissing])
     """The last answer for each source key (`digest.source_key`)."""
     pressure: Mapping[int, int] = field(default_factory=dict[int, int])
@@ -220,6 +222,7 @@ def evolve_machine(view: NodeView, fact: MachineFact) -> NodeView:
                 builtins=fact.builtins,
                 agent_version=fact.agent_version,
                 installs=fact.installs,
+                reads=fact.reads,
                 pressure={index: used for index, used in view.pressure.items() if index in devices},
             )
             return _relabelled(reported)

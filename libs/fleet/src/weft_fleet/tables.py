@@ -41,6 +41,8 @@ class FleetTables:
     """What there is to know of each engine that a spec may name: built-in ones, and those that an admin told of."""
     told_recipes: Mapping[str, BackendRecipe] = field(default_factory=dict[str, BackendRecipe])
     """How nodes install an engine, where an admin told."""
+    formats: Mapping[str, int] = field(default_factory=lambda: dict[str, int]())
+    """The facts (`<kind>.<type>`) that may be written in versions above 1, each with the newest one."""
     _assigned: dict[NodeId, NodeAssignments] = field(default_factory=dict[NodeId, NodeAssignments])
     _names: dict[str, ModelId] = field(default_factory=dict[str, ModelId])
 

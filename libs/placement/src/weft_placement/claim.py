@@ -88,6 +88,6 @@ def _fraction(spec: ModelSpec, formula: HeaderClaim) -> float | None:
     if name is None or name not in spec.engine_args:
         return None
     given = spec.engine_args[name]
-    if isinstance(given, bool | str) or not 0 < given <= 1:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given <= 1:
         raise ClaimUnknown(f"engine_args.{name} is {given!r}: want a share above 0 and up to 1")
     return float(given)

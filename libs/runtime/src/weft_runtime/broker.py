@@ -6,6 +6,7 @@ from faststream.nats import NatsBroker
 from nats.aio.client import Client
 from weft_contracts import permissions
 from weft_contracts.catalogue import Writer
+from weft_contracts.formats import connection_name
 from weft_eventlog import one_socket
 
 from weft_runtime.connection import Options, lasting, read_credentials, signed
@@ -42,7 +43,7 @@ def make_broker(
     Raises BadSetting.
     """
     options = lasting(lambda: broker._connection, health, on_closed) | nats_tls(settings)  # pyright: ignore
-    options |= {"name": name, "inbox_prefix": permissions.service(name).inbox.encode()}
+    options |= {"name": connection_name(name), "inbox_prefix": permissions.service(name).inbox.encode()}
     if settings.nats_credentials is not None:
         options |= signed(*read_credentials(settings.nats_credentials))
     broker = _Broker(settings.nats_url.split(","), options)

@@ -17,6 +17,11 @@ def engine_environment(folder: Path, package: Path, engine: str) -> Path:
     distribution = name.replace("_", "-")
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(f"[weft.engines]\n{engine} = {name}.profile:PROFILE\n")
+    return interpreter(folder, site, engine)
+
+
+def interpreter(folder: Path, site: Path, engine: str) -> Path:
+    """Make `folder/backends/<engine>/bin/python` that finds what is installed in `site`; `folder/backends`."""
     python = folder / "backends" / engine / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.write_text(f'#!/bin/sh\nPYTHONPATH={site} exec {sys.executable} "$@"\n')

@@ -31,14 +31,15 @@ from weft_gateway.inbound.admin.replicas import Replicas
 from weft_gateway.inbound.admin.requests import RequestsForChange
 from weft_gateway.inbound.admin.status import Status
 from weft_gateway.inbound.admin.tokens import RegistrationTokens
+from weft_gateway.inbound.admin.upgrade import Upgrades
 from weft_gateway.inbound.http.application import application
 from weft_gateway.inbound.http.authenticator import Authenticator
 from weft_gateway.inbound.http.error_metrics import ErrorMetrics
 from weft_gateway.inbound.http.exchange import Handler
 from weft_gateway.inbound.http.hot_path_protocol import hot_path_protocol
-from weft_gateway.inbound.inference.embedding_dispatcher import EmbeddingDispatcher
 from weft_gateway.inbound.inference.limits import Limits
 from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
+from weft_gateway.inbound.inference.unary_dispatcher import UnaryDispatcher
 from weft_gateway.inbound.metrics import Metrics
 from weft_gateway.inbound.nodes.heartbeats import Heartbeats
 from weft_gateway.inbound.nodes.joining import Joining
@@ -98,7 +99,7 @@ async def start(runtime: Runtime) -> None:
         request_log=settings.request_log,
         attribution_key=settings.key_of_digests(),
     )
-    embeddings = EmbeddingDispatcher(dispatcher, metrics, runtime.instance, request_log=settings.request_log)
+    unary = UnaryDispatcher(dispatcher, metrics, runtime.instance, request_log=settings.request_log)
     log_space = LogSpace(settings.nats_store, lambda: projection.position)
     changes = Changes(runtime.log, lambda: client.is_connected, log_space)
     asking = Asking(changes, requests, settings.outcome_wait_s)
@@ -126,6 +127,7 @@ async def start(runtime: Runtime) -> None:
         EngineProfiles(directory, asking).router,
         Backends(directory, asking).router,
         Brake(asking).router,
+        Upgrades(directory, asking).router,
         Joining(directory, tokens, asking, credential, quota, certified=tls.authority is not None).router,
         SelfService(directory, asking).router,
         heartbeats.router,
@@ -155,7 +157,7 @@ async def start(runtime: Runtime) -> None:
     )
     hot = HotRoutes(
         dispatcher,
-        embeddings,
+        unary,
         metrics,
         authenticator=authenticator,
         max_body=settings.max_body_bytes,
@@ -170,7 +172,7 @@ async def start(runtime: Runtime) -> None:
     )
     metrics.watch(
         "weft_gateway_waiting_requests",
-        "Choices and embeddings that wait for room",
+        "Requests and their choices that wait for room",
         lambda: dispatcher.queue.total,
     )
     metrics.watch(
@@ -191,9 +193,7 @@ async def start(runtime: Runtime) -> None:
         server.should_exit = True
         events.stopping = True
         logs.stop()
-        await asyncio.gather(
-            dispatcher.finish_all(settings.finish_wait_s), embeddings.finish_all(settings.finish_wait_s)
-        )
+        await asyncio.gather(dispatcher.finish_all(settings.finish_wait_s), unary.finish_all(settings.finish_wait_s))
         await pool.close()
         await people.close()
 

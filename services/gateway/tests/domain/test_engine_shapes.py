@@ -23,7 +23,14 @@ PROFILE = EngineProfile(
 
 
 def test_all_of_a_profile_is_shown() -> None:
-    unbounded: dict[str, Any] = {"least": None, "most": None, "above": None, "choices": []}
+    unbounded: dict[str, Any] = {
+        "least": None,
+        "most": None,
+        "above": None,
+        "choices": [],
+        "form": "",
+        "required": False,
+    }
 
     assert {
         "name": "acme",

@@ -29,9 +29,9 @@ from weft_gateway.inbound.http.application import application
 from weft_gateway.inbound.http.authenticator import Authenticator
 from weft_gateway.inbound.http.error_metrics import ErrorMetrics
 from weft_gateway.inbound.http.hot_path_protocol import hot_path_protocol
-from weft_gateway.inbound.inference.embedding_dispatcher import EmbeddingDispatcher
 from weft_gateway.inbound.inference.limits import Limits
 from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
+from weft_gateway.inbound.inference.unary_dispatcher import UnaryDispatcher
 from weft_gateway.inbound.metrics import Metrics
 from weft_gateway.inbound.openai.hot_routes import HotRoutes
 from weft_gateway.inbound.openai.inference import inference_router
@@ -126,7 +126,7 @@ class Front:
         )
         hot = HotRoutes(
             self.dispatcher,
-            EmbeddingDispatcher(self.dispatcher, self.metrics, "gw", request_log=False),
+            UnaryDispatcher(self.dispatcher, self.metrics, "gw", request_log=False),
             self.metrics,
             authenticator=self.authenticator,
             max_body=max_body,

@@ -39,6 +39,7 @@ from weft_gateway.inbound.admin.replicas import Replicas
 from weft_gateway.inbound.admin.requests import RequestsForChange
 from weft_gateway.inbound.admin.status import Status
 from weft_gateway.inbound.admin.tokens import RegistrationTokens
+from weft_gateway.inbound.admin.upgrade import Upgrades
 from weft_gateway.inbound.http.answer import Answer, answered_by
 from weft_gateway.inbound.nodes.heartbeats import Heartbeats
 from weft_gateway.inbound.nodes.joining import Joining
@@ -135,6 +136,7 @@ def api() -> dict[str, Any]:
         EngineProfiles(NONE, NONE),
         Backends(NONE, NONE),
         Brake(NONE),
+        Upgrades(NONE, NONE),
         Models(NONE, NONE, NONE),
         Replicas(NONE),
         RequestsForChange(NONE, NONE, NONE),

@@ -20,6 +20,7 @@ from weft_registry.domain.founding import BootstrapToken
 from weft_registry.domain.rate_monitor import Shares
 from weft_registry.domain.state import RegistryState
 from weft_registry.inbound.lease_poller import LeasePoller
+from weft_registry.inbound.service_poller import ServicePoller
 from weft_registry.inbound.traffic_poller import TrafficPoller
 from weft_registry.outbound.credentials import Issuer
 from weft_registry.outbound.revocations import Revocations
@@ -53,6 +54,7 @@ async def start(runtime: Runtime) -> None:
     if authority is not None and system is not None:
         revocations = Revocations(runtime, state, authority, system, lasts=lasts)
     poller = TrafficPoller(state, Shares().times(settings.node_share), leadership, system, revocations)
+    services = ServicePoller(state, leadership, system)
     token = _bootstrap(settings)
     limits = JoinLimits(settings.waiting_nodes, settings.waiting_nodes_per_token, settings.waiting_hours * 3600)
     release = version("weft-registry")
@@ -64,11 +66,21 @@ async def start(runtime: Runtime) -> None:
 
     def rule(now: float, seed: int) -> list[Decision]:
         observations = replace(leases.observations(), floods=poller.floods)
-        return decide(state, observations, now, timeouts=timeouts, version=release, token=token, limits=limits)
+        return decide(
+            state,
+            observations,
+            now,
+            timeouts=timeouts,
+            version=release,
+            token=token,
+            limits=limits,
+            services=services.heard,
+        )
 
     runtime.spawn("topology", keep_topology(runtime))
     runtime.spawn("leases", leases.run())
     runtime.spawn("traffic", poller.run())
+    runtime.spawn("services", services.run())
     projection = runtime.projection("registry", fold, state)
     await runtime.decide(projection, rule, lambda: digest_of(state))
     if authority is None or revocations is None:

@@ -8,6 +8,7 @@ from typing import Any
 from weft_contracts import subjects
 from weft_contracts.commit import Decision
 from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.mesh import Founded
 from weft_contracts.facts.request import ApprovalRequested, Fulfilled, JoinRequested, Rejected, RemovalRequested
 from weft_contracts.facts.token import Created, Revoked
 from weft_contracts.facts.values import Addresses
@@ -17,6 +18,7 @@ from weft_registry.domain.decide import decide
 from weft_registry.domain.failure_detector import FailureDetector, Observations, Timeouts
 from weft_registry.domain.founding import BootstrapToken
 from weft_registry.domain.state import RegistryState
+from weft_registry.domain.upgrade import NOT_ASKED, ServicesHeard
 from weft_testing import HandLog
 
 HERE = Addresses(host="127.0.0.1", http_port=7000)
@@ -40,7 +42,10 @@ def node(number: int) -> NodeId:
 class Story:
     """What comes to rest is asserted; `live` lets time pass."""
 
-    def __init__(self, timeouts: Timeouts | None = None, limits: JoinLimits | None = None) -> None:
+    def __init__(
+        self, timeouts: Timeouts | None = None, limits: JoinLimits | None = None, *, older: bool = False
+    ) -> None:
+        """`older`: the mesh was founded before any fact had a second version."""
         self.timeouts = timeouts or Timeouts()
         self.limits = limits or JoinLimits()
         self.log = HandLog()
@@ -49,11 +54,14 @@ class Story:
         self.clock = 1000.0
         """The registry's monotonic clock, in seconds."""
         self.detector = FailureDetector.begin(self.clock, self.timeouts)
+        self.services: ServicesHeard = NOT_ASKED
         self.speaking: set[int] = set()
         """Nodes that renew their leases."""
         self.in_vain: list[Decision] = []
         """Decided while the log was not there: at a real one they could still land when it is back."""
         self._asked = 0
+        if older:
+            self.log.given(subjects.MESH, Founded(version="0"))
         self.settle()
 
     # given
@@ -119,7 +127,14 @@ class Story:
             known = [n.id for n in self.state.fleet.nodes.values() if n.approved and not n.removed]
             observations = self.detector.observations(known, self.clock, braked=self.state.fleet.brake is not None)
         return decide(
-            self.state, observations, self.log.now, timeouts=self.timeouts, version="1", token=token, limits=self.limits
+            self.state,
+            observations,
+            self.log.now,
+            timeouts=self.timeouts,
+            version="1",
+            token=token,
+            limits=self.limits,
+            services=self.services,
         )
 
     def settle(self, observations: Observations | None = None) -> list[Fact]:

@@ -96,6 +96,7 @@ class Agent:
             first_port=settings.grpc_port,
             wake=lambda: self._changed(),
             tls_folder=certificate.folder if certificate is not None else None,
+            canary_after_s=settings.canary_after,
         )
         self._bounds = settings.load_bounds
         self._steering = SteeringLoop(self._own, self._hosts, time.monotonic, self._bounds)
@@ -134,6 +135,7 @@ class Agent:
             "supervisor": follow_supervisor(self._supervisor, self._hosts, self._steering.wake),
             "steering": self._steering.run(),
             "log connection": self._log_connection.run(),
+            "pulses": self._hosts.watch_pulses(self._settings.stall_bounds),
             "loads": self._hosts.watch_loads(self._bounds.still_s / 4),
             "pulse": self._beat(),
             "machine": self._machine.run(),

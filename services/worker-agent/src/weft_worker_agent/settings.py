@@ -19,6 +19,7 @@ from weft_worker_agent.domain.device_choice import parse_choice
 from weft_worker_agent.domain.device_report import Use
 from weft_worker_agent.domain.loading import LoadBounds
 from weft_worker_agent.domain.simulated_gpus import parse_simulated
+from weft_worker_agent.domain.stall import StallBounds
 from weft_worker_agent.outbound.backends.sources import PackageSources
 from weft_worker_agent.outbound.supervisor.options import (
     DEFAULT_DRAIN_S,
@@ -95,6 +96,12 @@ class WorkerSettings(BaseSettings):
     """Seconds more for each GiB of weights."""
     load_longest: Annotated[float, Field(gt=0, le=7 * 86400)] = 7200.0
     """Seconds after which a load is given up even if it gets on."""
+    stall_timeout: Annotated[float, Field(ge=1, le=3600)] = 30.0
+    """Seconds that an engine may have work and make no step, or its host say nothing, while nothing computes there."""
+    stall_longest: Annotated[float, Field(ge=1, le=86400)] = 600.0
+    """The same while its processes compute: a long prompt is one step."""
+    canary_after: Annotated[float, Field(ge=0, le=86400)] = 60.0
+    """Seconds without a step after which an idle engine is asked for a token; 0: never."""
     stop_timeout: Annotated[float, Field(gt=0, le=MAX_STOP_S)] = DEFAULT_STOP_S
     """Seconds that running requests have when the worker stops."""
     drain_timeout: Annotated[float, Field(ge=0, le=MAX_DRAIN_S)] = DEFAULT_DRAIN_S
@@ -148,6 +155,11 @@ class WorkerSettings(BaseSettings):
     def load_bounds(self) -> LoadBounds:
         """How long an engine may load."""
         return LoadBounds(self.load_deadline, self.load_deadline_per_gib, self.load_longest)
+
+    @property
+    def stall_bounds(self) -> StallBounds:
+        """When an engine counts as stalled."""
+        return StallBounds(self.stall_timeout, max(self.stall_timeout, self.stall_longest))
 
     @field_validator("devices")
     @classmethod

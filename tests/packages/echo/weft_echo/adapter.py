@@ -11,7 +11,9 @@ class Echo:
     """Answers each request at once, so nothing ever runs or waits."""
 
     def __init__(self, launch: Launch) -> None:
-        self._times = int(launch.engine_args.get("times", 1))
+        times = launch.engine_args.get("times", 1)
+        assert isinstance(times, int)  # its profile says so
+        self._times = times
         self._answered = 0
         self._facts = EngineFacts("echo", "1.0", launch.context_tokens, launch.concurrency)
 

@@ -1,11 +1,14 @@
-"""`weft explain`: why a replica went where it did, computed here from the log."""
+"""`weft explain`: why a replica went where it did, and how its last process ended, computed here from the log."""
 
 import json
-from dataclasses import asdict
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from weft_client.failure import Failure
+from weft_contracts.commit import Recorded
+from weft_contracts.facts import run as run_facts
 from weft_contracts.ids import ReplicaId
 from weft_fleet import Fleet, ReplicaView
 from weft_placement.explain import Explanation, NotInTheLog, explain_decision
@@ -31,15 +34,43 @@ def run(folder: Path | None, url: str | None, replica: str, *, as_json: bool) ->
         found = explain_decision(log, own[0].id if own else ReplicaId(replica))
     except NotInTheLog as e:
         raise Failure(f"{e}; `weft status` lists those that there are") from e
+    end = last_end(log, found.replica)
     if as_json:
-        print(json.dumps(as_object(found), indent=1))
+        ended = None if end is None else {"reason": end.reason, "last_lines": list(end.lines)}
+        print(json.dumps({**as_object(found), "last_end": ended}, indent=1))
         return
     show(found)
+    if end is not None:
+        print(f"\nits last process ended: {printable(cut(end.reason, _LONGEST))}")
+        for line in end.lines:
+            print(printable(f"  | {line}"))
     lines = given_up(fleet, found.model_name) + [line for each in own[1:] if (line := trouble(fleet, each))][:_TROUBLES]
     if lines:
         print()
     for line in lines:
         print(printable(line))
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How a process of a replica ended that nobody had asked to."""
+
+    reason: str
+    lines: tuple[str, ...]
+    """Of its log, the last."""
+
+
+def last_end(log: Iterable[Recorded], replica: str) -> RunEnd | None:
+    """The last such end; None where there was none."""
+    found: RunEnd | None = None
+    for commit in log:
+        if commit.aggregate.kind == "run" and commit.aggregate.key.rpartition(".")[2] == replica:
+            for fact in commit.facts:
+                if isinstance(fact, run_facts.Stopped) and fact.why == "exited":
+                    found = RunEnd(fact.detail, fact.last_lines)
+                elif isinstance(fact, run_facts.Failed):
+                    found = RunEnd(fact.reason, fact.last_lines)
+    return found
 
 
 def show(found: Explanation) -> None:

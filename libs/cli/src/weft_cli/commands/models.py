@@ -5,12 +5,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from weft_client import api
 from weft_client.failure import Exit, Failure
 from weft_client.gateway import Refused
-from weft_client.sources import FILELESS, local_path, name_for
+from weft_client.sources import fileless, local_path, name_for, server_source
 from weft_contracts.names import LONGEST_MODEL_NAME
 
 from weft_cli import locate
@@ -66,7 +66,7 @@ def _name(source: str, wanted: DeployOptions, *, quiet: bool) -> str:
     if wanted.name is not None:
         return wanted.name
     name = name_for(source)
-    if not quiet and name not in (Path(source).name, Path(source).stem):
+    if not quiet and name not in (Path(source).name, Path(source).stem) and not source.endswith(f"#{name}"):
         print(f"{Path(source).name!r} can't be a model's name, so it is called {name}; --name NAME calls it otherwise")
     return name
 
@@ -110,13 +110,13 @@ def spec(source: str, wanted: DeployOptions) -> dict[str, Any]:
         fields["context_tokens"] = wanted.context
     if wanted.concurrency is not None:
         fields["concurrency"] = wanted.concurrency
-    if source not in FILELESS:
+    if not fileless(source) and server_source(source) is None:
         source = local_path(source)
     return api.spec_of(source, wanted.engine, **fields)
 
 
-def _engine_arg(text: str) -> tuple[str, bool | int | float | str]:
-    """KEY=VALUE; the value is a JSON number or boolean where it reads as one, else the text itself."""
+def _engine_arg(text: str) -> tuple[str, object]:
+    """KEY=VALUE; the value is a JSON number, boolean, list or object where it reads as one, else the text itself."""
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise Failure(f"--engine-arg {text}: want KEY=VALUE", Exit.USAGE)
@@ -124,4 +124,4 @@ def _engine_arg(text: str) -> tuple[str, bool | int | float | str]:
         parsed: object = json.loads(value)
     except ValueError:
         parsed = value
-    return key, parsed if isinstance(parsed, bool | int | float) else value
+    return key, cast(object, parsed) if isinstance(parsed, bool | int | float | list | dict) else value

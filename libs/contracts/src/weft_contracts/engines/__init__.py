@@ -4,6 +4,7 @@ from weft_contracts.engines.builtin import BUILTIN, EARLIER, Profiles, is_of, re
 from weft_contracts.engines.profile import (
     Argument,
     ArgumentClaim,
+    ArgumentType,
     EngineProfile,
     FileFormat,
     HeaderClaim,
@@ -15,6 +16,7 @@ __all__ = [
     "EARLIER",
     "Argument",
     "ArgumentClaim",
+    "ArgumentType",
     "EngineProfile",
     "FileFormat",
     "HeaderClaim",

@@ -102,8 +102,30 @@ SIMULATED = EngineProfile(
 )
 """Its claim without an argument: what the process itself takes, with room."""
 
+OPENAI = EngineProfile(
+    name="openai",
+    serves=("chat", "embeddings", "rerank"),
+    vendors=("cpu",),
+    claim=ArgumentClaim(argument="memory_bytes", default=64 * _MIB),
+    arguments={
+        "base_url": Argument(type="text", form="server_url", required=True),
+        "model": Argument(type="text", required=True),
+        "key": Argument(type="text", form="secret"),
+        "embeddings": Argument(type="boolean"),
+        "requests_per_minute": Argument(type="integer", least=1, most=60_000),
+        "first_byte_s": Argument(type="number", least=1, most=3600),
+        "silence_s": Argument(type="number", least=1, most=3600),
+        "health_s": Argument(type="number", least=5, most=86_400),
+        "tool_calls": Argument(type="text", choices=("server", "prompt")),
+        "max_tokens_name": Argument(type="text", choices=("max_tokens", "max_completion_tokens")),
+        "memory_bytes": Argument(type="integer", least=1),
+    },
+    install=Install(package="httptools", extra="openai", adapter="weft_engine.adapters.openai:OpenAIServer"),
+)
+"""A server elsewhere, as an engine. Its claim is what the process that asks the server takes, with room."""
+
 Profiles = Mapping[EngineName, EngineProfile]
-BUILTIN: Profiles = MappingProxyType({profile.name: profile for profile in (LLAMA_CPP, VLLM, SIMULATED)})
+BUILTIN: Profiles = MappingProxyType({profile.name: profile for profile in (LLAMA_CPP, VLLM, SIMULATED, OPENAI)})
 EARLIER: Mapping[EngineName, tuple[str, ...]] = MappingProxyType({})
 """Digests that a built-in engine's profile had in earlier versions of Weft: workers of those are taken on still."""
 

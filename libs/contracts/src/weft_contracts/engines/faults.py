@@ -48,6 +48,8 @@ def _argument(argument: Argument) -> Iterator[str]:
         yield f"least, most and above are for integer and number, the type is {argument.type}"
     if argument.choices and argument.type != "text":
         yield f"choices are for text, the type is {argument.type}"
+    if argument.form and argument.type != "text":
+        yield f"a form is for text, the type is {argument.type}"
     if not all(choice.isprintable() for choice in argument.choices):
         yield "a choice holds characters that can't be printed"
     if argument.most is not None:

@@ -53,16 +53,25 @@ Claim = Annotated[HeaderClaim | ArgumentClaim, Field(discriminator="formula")]
 """Which of placement's formulas computes a replica's claim, with the formula's figures."""
 
 
+ArgumentType = Literal["boolean", "integer", "number", "text", "list", "object"]
+STRUCTURED: frozenset[ArgumentType] = frozenset(("list", "object"))
+"""Types that facts have words for from their version 2 on."""
+
+
 class Argument(Value, frozen=True):
     """What may stand in a spec's `engine_args` under one name."""
 
-    type: Literal["boolean", "integer", "number", "text"]
+    type: ArgumentType
     least: Number | None = None
     most: Number | None = None
     above: Number | None = None
     """It must be greater."""
     choices: tuple[str, ...] = ()
     """Of a text; empty: any."""
+    form: Literal["", "server_url", "secret"] = ""
+    """Of a text: where an HTTP server is, or the name of a secret as `secret:NAME`; empty: any."""
+    required: bool = False
+    """A spec without it is refused."""
 
 
 class Install(Value, frozen=True):
@@ -96,6 +105,11 @@ class EngineProfile(Value, frozen=True):
     """Another replica goes on with its greedy text, word for word."""
     arguments: dict[ArgumentName, Argument] = Field(default_factory=dict[ArgumentName, Argument])
     install: Install
+
+    @property
+    def needs(self) -> int:
+        """The lowest version of a fact that can say this profile: 2 where an argument is a list or an object."""
+        return 2 if any(argument.type in STRUCTURED for argument in self.arguments.values()) else 1
 
     def __hash__(self) -> int:
         return hash(self.name)

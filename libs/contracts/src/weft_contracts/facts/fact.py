@@ -1,6 +1,6 @@
 """What every fact is: a frozen, versioned value in the past tense."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, Field
 
@@ -17,6 +17,21 @@ class Fact(Value, frozen=True):
     kind: ClassVar[Kind]
     type: str
     v: Annotated[int, Field(ge=1, le=1)] = 1
+
+
+class Versioned(Fact, frozen=True):
+    """A fact that has two versions: it is always of the lowest one that can say what it says."""
+
+    v: Annotated[int, Field(ge=1, le=2)] = 1
+
+    @property
+    def needs(self) -> int:
+        """The lowest version that can say this."""
+        raise NotImplementedError
+
+    def model_post_init(self, context: Any, /) -> None:
+        if self.v < (needs := self.needs):
+            object.__setattr__(self, "v", needs)
 
 
 class Voided(Fact, frozen=True):

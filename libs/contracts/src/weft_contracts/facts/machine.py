@@ -28,6 +28,8 @@ class Reported(_Machine, frozen=True):
     agent_version: str
     installs: Installs | None = None
     """What it can install for engines; None: its worker is older than that."""
+    reads: Annotated[dict[str, int], Field(max_length=256)] = {}
+    """The facts (`<kind>.<type>`) that it reads in versions above 1, each with the newest one (`formats.READS`)."""
 
 
 class FileFound(_Machine, frozen=True):

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from weft_contracts.backends.recipe import BackendRecipe
 from weft_contracts.engines.profile import EngineProfile
-from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.fact import Fact, Versioned
 from weft_contracts.facts.values import EngineName
 from weft_contracts.subjects import Kind
 
@@ -48,11 +48,15 @@ class FormatRaised(_Mesh, frozen=True):
     version: int
 
 
-class EngineProfileSet(_Mesh, frozen=True):
+class EngineProfileSet(Versioned, _Mesh, frozen=True):
     """The mesh knows an engine by this profile from here on, whatever it knew of it before."""
 
     type: Literal["engine_profile_set"] = "engine_profile_set"
     profile: EngineProfile
+
+    @property
+    def needs(self) -> int:
+        return self.profile.needs
 
 
 class EngineProfileWithdrawn(_Mesh, frozen=True):

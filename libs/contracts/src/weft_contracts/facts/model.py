@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.fact import Fact, Versioned
 from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import NodeId, ReplicaId
 from weft_contracts.subjects import Kind
@@ -14,7 +14,7 @@ class _Model(Fact, frozen=True):
     kind: ClassVar[Kind] = "model"
 
 
-class SpecAccepted(_Model, frozen=True):
+class SpecAccepted(Versioned, _Model, frozen=True):
     """A new revision. The first one makes the model."""
 
     type: Literal["spec_accepted"] = "spec_accepted"
@@ -22,6 +22,10 @@ class SpecAccepted(_Model, frozen=True):
     revision: int
     digest: str
     spec: ModelSpec
+
+    @property
+    def needs(self) -> int:
+        return self.spec.needs
 
 
 class Scaled(_Model, frozen=True):

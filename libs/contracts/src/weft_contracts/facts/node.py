@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from weft_contracts.backends.recipe import BackendVariant
-from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.fact import Fact, Versioned
 from weft_contracts.facts.values import Addresses, Caps, Member, ModelSpec, NodeKind
 from weft_contracts.ids import ModelId, NodeId, ReplicaId, TokenId
 from weft_contracts.subjects import Kind
@@ -164,7 +164,7 @@ class Removed(_Node, frozen=True):
     why: str
 
 
-class Assigned(_Node, frozen=True):
+class Assigned(Versioned, _Node, frozen=True):
     """A replica, or its rank on this node, is to run here. Complete in itself."""
 
     type: Literal["assigned"] = "assigned"
@@ -180,6 +180,10 @@ class Assigned(_Node, frozen=True):
     spec: ModelSpec
     backend: BackendVariant | None = None
     """What the node is to install for the engine before; None: it lies there already."""
+
+    @property
+    def needs(self) -> int:
+        return self.spec.needs
 
     def member(self, node: NodeId) -> Member:
         """This node's part. Raises KeyError if it has none."""

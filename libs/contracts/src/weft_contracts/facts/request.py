@@ -6,7 +6,7 @@ from pydantic import Field
 
 from weft_contracts.backends.recipe import BackendRecipe
 from weft_contracts.engines.profile import EngineProfile
-from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.fact import Fact, Versioned
 from weft_contracts.facts.values import Addresses, Caps, EngineName, ModelSpec, NodeKind, Scope, VramBudget
 from weft_contracts.ids import KeyId, ModelId, NodeId, TokenId
 from weft_contracts.subjects import Kind
@@ -126,6 +126,12 @@ class BrakeLiftRequested(_Request, frozen=True):
     why: str = ""
 
 
+class UpgradeFinishRequested(_Request, frozen=True):
+    """Every part of the mesh is upgraded: let facts be written in their newest versions from here on."""
+
+    type: Literal["upgrade_finish_requested"] = "upgrade_finish_requested"
+
+
 class TokenRequested(_Request, frozen=True):
     """A new registration token. Its secret stays with who asked."""
 
@@ -170,11 +176,15 @@ class KeyRevocationRequested(_Request, frozen=True):
     key: KeyId
 
 
-class EngineProfileRequested(_Request, frozen=True):
+class EngineProfileRequested(Versioned, _Request, frozen=True):
     """Let the mesh know an engine by this profile; another one of that name is replaced."""
 
     type: Literal["engine_profile_requested"] = "engine_profile_requested"
     profile: EngineProfile
+
+    @property
+    def needs(self) -> int:
+        return self.profile.needs
 
 
 class EngineProfileWithdrawalRequested(_Request, frozen=True):
@@ -200,20 +210,28 @@ class BackendWithdrawalRequested(_Request, frozen=True):
     engine: EngineName
 
 
-class DeployRequested(_Request, frozen=True):
+class DeployRequested(Versioned, _Request, frozen=True):
     """A model, or a new revision of the model that bears this name."""
 
     type: Literal["deploy_requested"] = "deploy_requested"
     name: str
     spec: ModelSpec
 
+    @property
+    def needs(self) -> int:
+        return self.spec.needs
 
-class TrialRequested(_Request, frozen=True):
+
+class TrialRequested(Versioned, _Request, frozen=True):
     """What would come of deploying this? Nodes are asked what they hold; nothing else changes."""
 
     type: Literal["trial_requested"] = "trial_requested"
     name: str
     spec: ModelSpec
+
+    @property
+    def needs(self) -> int:
+        return self.spec.needs
 
 
 class DeleteRequested(_Request, frozen=True):
@@ -268,6 +286,7 @@ RegistryRequest = (
     | VramBudgetRequested
     | RemovalRequested
     | BrakeLiftRequested
+    | UpgradeFinishRequested
     | TokenRequested
     | TokenRevocationRequested
     | EngineProfileRequested

@@ -74,6 +74,8 @@ class Stopped(_Run, frozen=True):
     detail: str = ""
     unfinished: int = 0
     """Requests that still ran when its time to finish was up: each was told, or went on elsewhere."""
+    last_lines: tuple[str, ...] = ()
+    """Of the log of a process that ended unasked: at most 20 and 2 KiB, without what looks like a key or a prompt."""
 
 
 class Failed(_Run, frozen=True):
@@ -84,6 +86,8 @@ class Failed(_Run, frozen=True):
     permanent: bool
     """Another try, here or elsewhere, would fail the same way."""
     starts: Count
+    last_lines: tuple[str, ...] = ()
+    """See Stopped."""
 
 
 RunFact = Annotated[

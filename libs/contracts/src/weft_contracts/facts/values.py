@@ -1,8 +1,9 @@
 """Values that several facts share. Sizes are bytes, times seconds, unless a name says otherwise."""
 
+import math
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Discriminator, Field, JsonValue, Tag
 
 from weft_contracts.facts.fact import Value
 from weft_contracts.ids import NodeId
@@ -16,6 +17,41 @@ Scope = Literal["admin", "inference", "read"]
 NodeKind = Literal["worker", "agent"]
 """A worker runs models; an agent does not, and is placed nothing on."""
 Scalar = bool | int | float | str
+MOST_DEPTH = 8
+"""Lists and objects within one another, in one of an engine's arguments."""
+MOST_VALUES = 1024
+"""In one of an engine's arguments, counting each list, object and name."""
+
+
+def _bounded(given: list[JsonValue] | dict[str, JsonValue]) -> list[JsonValue] | dict[str, JsonValue]:
+    """Raises ValueError for what is too deep or too large, or no JSON."""
+    open: list[tuple[JsonValue, int]] = [(given, 1)]
+    count = 0
+    while open:
+        value, depth = open.pop()
+        count += 1 + (len(value) if isinstance(value, dict) else 0)
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+        if count + (len(inner) if inner is not None else 0) > MOST_VALUES:
+            raise ValueError(f"an argument holds at most {MOST_VALUES} values")
+        if inner is not None and depth > MOST_DEPTH:
+            raise ValueError(f"an argument's lists and objects lie at most {MOST_DEPTH} deep in one another")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{value} is no number of JSON")
+        open += [(each, depth + 1) for each in inner or ()]
+    return given
+
+
+def _shape(given: object) -> str:
+    return "list" if isinstance(given, list) else "object" if isinstance(given, dict) else "plain"
+
+
+ArgumentValue = Annotated[
+    Annotated[Scalar, Tag("plain")]
+    | Annotated[list[JsonValue], AfterValidator(_bounded), Tag("list")]
+    | Annotated[dict[str, JsonValue], AfterValidator(_bounded), Tag("object")],
+    Discriminator(_shape),
+]
+"""What one of an engine's arguments may be: a plain value, or a bounded list or object of JSON."""
 Count = Annotated[int, Field(ge=0, le=1 << 53)]
 """A number of bytes or things, as a machine may say it."""
 Port = Annotated[int, Field(ge=0, le=65535)]
@@ -180,7 +216,7 @@ class ModelSpec(Value, frozen=True):
     """Prompt and answer together, for one request."""
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 8
     """Requests that one replica runs at once."""
-    engine_args: dict[str, Scalar] = {}
+    engine_args: dict[str, ArgumentValue] = {}
     min_replicas: Annotated[int, Field(ge=0)] = 1
     max_replicas: Annotated[int, Field(ge=0)] = 1
     """0: no upper bound."""
@@ -189,6 +225,11 @@ class ModelSpec(Value, frozen=True):
     strategy: Literal["binpack", "spread"] = "binpack"
     weights: Weights = Weights(format="none")
     """Filled in by the reconciler from what the workers' inspections found."""
+
+    @property
+    def needs(self) -> int:
+        """The lowest version of a fact that can say this spec: 2 where an argument is a list or an object."""
+        return 2 if any(isinstance(value, list | dict) for value in self.engine_args.values()) else 1
 
 
 class DeviceClaim(Value, frozen=True):

@@ -1171,7 +1171,7 @@ class HostStatus(_message.Message):
     incarnation: _builtins.str
     phase: Global___Phase.ValueType
     reason: _builtins.str
-    """with PHASE_FAILED"""
+    """with PHASE_FAILED; with PHASE_READY: why it can't do its work now"""
     permanent: _builtins.bool
     """with PHASE_FAILED: another try would fail the same way"""
     @_builtins.property

@@ -19,30 +19,11 @@ from weft_engine.adapters.simulated_text import SimulatedAnswer, last_words, pro
 from weft_engine.adapters.simulated_vectors import SimulatedEmbedder
 from weft_engine.launch import Launch
 from weft_engine.stop_strings import StopScanner
+from weft_engine.unhonoured import refuse_unhonoured
 
 VERSION: Final = "1"
 TROUBLE_AFTER: Final = 3
 """tokens before a troublesome prompt misbehaves"""
-_KNOWN_AS: Final = {"bias": "logit_bias", "scores": "logprobs", "constraint": "response_format` and `tools"}
-
-
-def refuse_what_is_not_simulated(request: pb.Submit) -> None:
-    """Words are drawn from prompt and seed alone: what would shape a draw is refused. Raises RequestRefused."""
-    sampling = request.sampling
-    shaping = {
-        "top_p": sampling.HasField("top_p") and sampling.top_p < 1,
-        "top_k": sampling.top_k > 0,
-        "min_p": sampling.min_p > 0,
-        "presence_penalty": sampling.presence_penalty != 0,
-        "frequency_penalty": sampling.frequency_penalty != 0,
-        "bias": len(request.bias) > 0,
-        "scores": request.HasField("scores"),
-        "constraint": request.HasField("constraint"),
-    }
-    for field, asked in shaping.items():
-        if asked:
-            known = _KNOWN_AS.get(field, field)
-            raise RequestRefused(pb.FAULT_BAD_REQUEST, f"the simulated engine can't honour `{known}`", field)
 
 
 class SimulatedRequest:
@@ -114,7 +95,7 @@ class Simulated:
     def submit(self, request: pb.Submit, prompt: pb.Prompt, ticket: Ticket) -> None:
         if self._settings.embeddings:
             raise RequestRefused(pb.FAULT_BAD_REQUEST, "this model makes embeddings, it does not write")
-        refuse_what_is_not_simulated(request)
+        refuse_unhonoured(request, "simulated")
         running = SimulatedRequest(request, prompt, ticket, self._facts.context_tokens)
         if "[[refuse]]" in running.words:
             raise RequestRefused(pb.FAULT_BAD_REQUEST, "the prompt asked to be refused", "prompt")

@@ -9,6 +9,7 @@ from weft_placement.filters.apart import apart
 from weft_placement.filters.approved import approved
 from weft_placement.filters.backend import backend
 from weft_placement.filters.files import files
+from weft_placement.filters.formats import formats
 from weft_placement.filters.labels import labels
 from weft_placement.filters.node_kind import node_kind
 from weft_placement.filters.per_model import per_model
@@ -19,5 +20,16 @@ Filter = Callable[[NodeView, NodeAssignments, Demand], str | None]
 """Returns the reason for its no, said of the node: `is draining`. Never with the node's own figures:
 equal reasons are counted."""
 
-FILTERS: tuple[Filter, ...] = (node_kind, labels, approved, schedulable, backend, files, slots, per_model, apart)
+FILTERS: tuple[Filter, ...] = (
+    node_kind,
+    labels,
+    approved,
+    schedulable,
+    formats,
+    backend,
+    files,
+    slots,
+    per_model,
+    apart,
+)
 """Before them all comes `avoid`, which looks at the replica and not at its revision."""

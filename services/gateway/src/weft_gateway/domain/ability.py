@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from weft_contracts.engines import EngineProfile
 from weft_contracts.facts.values import ModelSpec
 
 from weft_gateway.domain.refused import Refused
@@ -28,3 +29,11 @@ def check_embeds(name: str, spec: ModelSpec) -> None:
     if ability_of(spec) != "embeddings":
         what = f"Model {name!r} writes text and makes no embeddings; ask it at /v1/chat/completions."
         raise Refused(400, what, param="model", code="model_makes_no_embeddings")
+
+
+def check_reranks(name: str, spec: ModelSpec, profile: EngineProfile | None) -> None:
+    """Refuse to rerank with a model that can't: its engine doesn't, or it writes. A model that makes embeddings may
+    be a reranker; its engine knows, and says so. Raises Refused."""
+    serves = profile.serves if profile is not None else ()
+    if "rerank" not in serves or ("chat" in serves and ability_of(spec) == "text"):
+        raise Refused(400, f"Model {name!r} does not rerank.", param="model", code="model_does_not_rerank")

@@ -48,4 +48,6 @@ def _argument(argument: Argument) -> api.EngineArgument:
         "most": argument.most,
         "above": argument.above,
         "choices": list(argument.choices),
+        "form": argument.form,
+        "required": argument.required,
     }

@@ -76,11 +76,11 @@ class Metrics:
         if usage.output > 1 and choice.request.stream:
             self._per_token.labels(*labels).observe((now - choice.first_at) / (usage.output - 1))
 
-    def embedded(self, model: str, outcome: str, seconds: float, tokens: int) -> None:
-        """An embedding request is over."""
-        self._duration.labels("embeddings", model, "" if outcome == "ok" else outcome).observe(seconds)
+    def unary_ended(self, operation: str, model: str, outcome: str, seconds: float, tokens: int) -> None:
+        """A request with one answer is over. `operation`: embeddings or rerank."""
+        self._duration.labels(operation, model, "" if outcome == "ok" else outcome).observe(seconds)
         if outcome == "ok":
-            self._usage.labels("embeddings", model, "input").observe(tokens)
+            self._usage.labels(operation, model, "input").observe(tokens)
 
     def refused(self, status: int, route: str) -> None:
         """A client was answered an error. `route`: a hot route's name, or the path's `error_metrics.route_label`."""

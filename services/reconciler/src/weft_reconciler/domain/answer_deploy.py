@@ -8,13 +8,14 @@ from weft_contracts import subjects
 from weft_contracts.backends import Recipes
 from weft_contracts.commit import Commit, Decision, Guard
 from weft_contracts.digest import revision_digest
-from weft_contracts.engines import Profiles
+from weft_contracts.engines import EngineProfile, Profiles
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.machine import FileFound
 from weft_contracts.facts.model import SpecAccepted
 from weft_contracts.facts.name import Claimed
 from weft_contracts.facts.request import DeployRequested, TrialRequested
-from weft_contracts.facts.values import EngineName, ModelSpec, PathSource
+from weft_contracts.facts.values import EngineName, ModelSpec, PathSource, Weights
+from weft_contracts.formats import unwritable
 from weft_contracts.ids import ModelId, NodeId, model_id
 from weft_fleet import NodeView
 from weft_placement.installable import obtainable
@@ -58,6 +59,8 @@ def answer_deploy(
     fault = fault_of_name(asked.name) or fault_of_spec(asked.spec, engines)
     if fault is not None:
         return pending.rejected(400, fault)
+    if (why := unwritable(asked, state.fleet.formats)) is not None:
+        return pending.rejected(409, why)
     wait_s = time.timeouts.deploy_wait
     deploy = Deploy(pending, asked, wait_s, may_wait=time.waited(pending.at) < wait_s)
     nodes = inspected(state)
@@ -70,7 +73,7 @@ def answer_deploy(
         return pending.rejected(422, fault) if reported or not deploy.may_wait else None
     key = inspection_key(asked.spec)
     if key is None:
-        return _accept(state, deploy, asked.spec)
+        return _accept(state, deploy, _by_profile(asked.spec, engines[asked.spec.engine]))
     known = [name for node in nodes.values() for name in node.builtins]
     fault = fault_of_builtin(asked.spec, known)
     if fault is not None:
@@ -79,6 +82,12 @@ def answer_deploy(
     if able is None:
         return None if deploy.may_wait else pending.rejected(503, f"no healthy node has the engine {key.engine}")
     return _by_inspections(state, deploy, key, able, reported=reported)
+
+
+def _by_profile(spec: ModelSpec, profile: EngineProfile) -> ModelSpec:
+    """A spec without files: no header says what it was made for, so the engine's profile does."""
+    embeds = "embeddings" in profile.serves and "chat" not in profile.serves
+    return spec.model_copy(update={"weights": Weights(format="none", embeds=embeds)})
 
 
 def inspected(state: State) -> Mapping[NodeId, NodeView]:

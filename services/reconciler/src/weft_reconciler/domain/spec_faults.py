@@ -5,6 +5,7 @@ from pathlib import PurePosixPath
 
 from weft_contracts.backends import Recipes
 from weft_contracts.engines import FileFormat, Profiles
+from weft_contracts.engines.given import fault_of_given
 from weft_contracts.facts.values import BuiltinSource, ModelSpec, PathSource, SimulatedSource
 from weft_fleet import NodeView
 from weft_placement.claim import ClaimUnknown, need_of
@@ -31,7 +32,7 @@ def fault_of_name(name: str) -> str | None:
 
 def fault_of_spec(spec: ModelSpec, engines: Profiles) -> str | None:
     """What is wrong with a spec whatever the nodes have."""
-    return _size(spec) or _source(spec, engines) or _bounds(spec) or _selector(spec)
+    return _size(spec) or _source(spec, engines) or _given(spec, engines) or _bounds(spec) or _selector(spec)
 
 
 def _size(spec: ModelSpec) -> str | None:
@@ -49,7 +50,7 @@ def _source(spec: ModelSpec, engines: Profiles) -> str | None:
     if simulated and profile.formats:
         return (
             f"engine {spec.engine} needs a file, and the source is simulated: "
-            "give a path or a built-in model, or choose the engine simulated"
+            "give a path or a built-in model, or choose an engine that takes no files"
         )
     if not simulated and not profile.formats:
         return f"the {spec.engine} engine takes no files: give the source simulated, or choose another engine"
@@ -58,6 +59,10 @@ def _source(spec: ModelSpec, engines: Profiles) -> str | None:
     if isinstance(spec.source, BuiltinSource) and not spec.source.name:
         return "the built-in model has no name: give the name of one that ships with Weft"
     return None
+
+
+def _given(spec: ModelSpec, engines: Profiles) -> str | None:
+    return fault_of_given(engines[spec.engine], spec.engine_args)
 
 
 def _path(path: str) -> str | None:

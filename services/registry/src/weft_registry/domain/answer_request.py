@@ -1,4 +1,4 @@
-"""The answer to each request that the registry owns. Always an outcome."""
+"""The answer to each request that the registry owns: an outcome, or None while one has to wait for what others say."""
 
 from collections.abc import Mapping
 from typing import assert_never
@@ -23,6 +23,7 @@ from weft_contracts.facts.request import (
     TokenRequested,
     TokenRevocationRequested,
     UncordonRequested,
+    UpgradeFinishRequested,
     VramBudgetRequested,
 )
 from weft_contracts.ids import TokenId
@@ -41,6 +42,7 @@ from weft_registry.domain.liveness import lift_brake
 from weft_registry.domain.removal import remove
 from weft_registry.domain.state import RegistryState
 from weft_registry.domain.token_requests import create, revoke
+from weft_registry.domain.upgrade import NOT_ASKED, ServicesHeard, finish
 
 MAX_WHY = 500
 
@@ -51,8 +53,10 @@ def answer(
     now: float,
     limits: JoinLimits = DEFAULT_LIMITS,
     newcomers: Mapping[TokenId, int] = NOBODY,
-) -> Decision:
-    """What becomes of one request. `now` is seconds since the epoch; the rest is for registrations."""
+    services: ServicesHeard = NOT_ASKED,
+) -> Decision | None:
+    """What becomes of one request. `now` is seconds since the epoch; `limits` and `newcomers` are for registrations,
+    `services` is for the end of an upgrade."""
     fact = pending.asked
     assert isinstance(fact, RegistryRequest), f"the registry does not own {fact.type}"
     match fact:
@@ -60,6 +64,8 @@ def answer(
             return join(state, pending, fact, now, limits, newcomers)
         case BrakeLiftRequested():
             return lift_brake(state, pending, fact)
+        case UpgradeFinishRequested():
+            return finish(state, pending, services, now)
         case TokenRequested():
             return create(state, pending, fact)
         case TokenRevocationRequested():

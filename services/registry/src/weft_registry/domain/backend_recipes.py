@@ -6,6 +6,7 @@ from weft_contracts.engines import BUILTIN
 from weft_contracts.engines.faults import fault_of_profile
 from weft_contracts.facts.mesh import BackendSet, BackendWithdrawn, EngineProfileSet
 from weft_contracts.facts.request import BackendRequested, BackendWithdrawalRequested
+from weft_contracts.formats import unwritable
 from weft_contracts.subjects import MESH
 from weft_requests import PendingRequest
 
@@ -32,7 +33,10 @@ def set_backend(state: RegistryState, pending: PendingRequest, fact: BackendRequ
         return pending.rejected(409, f"there are {MOST_PROFILES} profiles already, as many as may be: withdraw one")
     facts: list[EngineProfileSet | BackendSet] = []
     if profile is not None and known.get(engine) != profile:
-        facts.append(EngineProfileSet(profile=profile))
+        by_profile = EngineProfileSet(profile=profile)
+        if (why := unwritable(by_profile, state.fleet.formats)) is not None:
+            return pending.rejected(409, why)
+        facts.append(by_profile)
     if told.get(engine) != recipe:
         facts.append(BackendSet(recipe=recipe))
     if not facts:

@@ -17,6 +17,7 @@ from weft_registry.domain.founding import BootstrapToken, found
 from weft_registry.domain.join import DEFAULT_LIMITS, newcomer
 from weft_registry.domain.liveness import transitions
 from weft_registry.domain.state import RegistryState
+from weft_registry.domain.upgrade import NOT_ASKED, ServicesHeard
 
 REQUESTS_A_ROUND = 64
 """More would keep the judging of silence waiting."""
@@ -31,6 +32,7 @@ def decide(
     version: str,
     token: BootstrapToken | None = None,
     limits: JoinLimits = DEFAULT_LIMITS,
+    services: ServicesHeard = NOT_ASKED,
 ) -> list[Decision]:
     """Founding first, then who floods, then requests, then who is alive, then whose drain is done, then who waited for
     approval too long.
@@ -45,8 +47,8 @@ def decide(
         round.add(decision)
     newcomers: Counter[TokenId] = Counter()
     for pending in islice(state.requests.waiting.values(), REQUESTS_A_ROUND):
-        decision = answer(state, pending, now, limits, newcomers)
-        if round.add(decision) and (by := newcomer(decision)) is not None:
+        decision = answer(state, pending, now, limits, newcomers, services)
+        if decision is not None and round.add(decision) and (by := newcomer(decision)) is not None:
             newcomers[by] += 1
     for decision in (*transitions(state, observations, timeouts), *finished(state), *expired(state, now, limits)):
         round.add(decision)

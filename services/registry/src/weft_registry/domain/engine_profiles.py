@@ -6,6 +6,7 @@ from weft_contracts.engines.faults import fault_of_profile
 from weft_contracts.facts.mesh import EngineProfileSet, EngineProfileWithdrawn
 from weft_contracts.facts.request import EngineProfileRequested, EngineProfileWithdrawalRequested
 from weft_contracts.facts.values import EngineName
+from weft_contracts.formats import unwritable
 from weft_contracts.subjects import MESH
 from weft_requests import PendingRequest
 
@@ -25,12 +26,15 @@ def set_profile(state: RegistryState, pending: PendingRequest, fact: EngineProfi
     fault = fault_of_profile(profile)
     if fault is not None:
         return pending.rejected(422, fault)
+    told = EngineProfileSet(profile=profile)
+    if (why := unwritable(told, state.fleet.formats)) is not None:
+        return pending.rejected(409, why)
     result = {"engine": profile.name, "digest": profile.digest}
     if known.get(profile.name) == profile:
         return pending.fulfilled(f"the profile of {profile.name} is so already", **result)
     if profile.name not in known and len(known) - len(BUILTIN) >= MOST_PROFILES:
         return pending.rejected(409, f"there are {MOST_PROFILES} profiles already, as many as may be: withdraw one")
-    commit = Commit(MESH, (EngineProfileSet(profile=profile),), Guard(MESH, state.mesh_sequence), pending.cause)
+    commit = Commit(MESH, (told,), Guard(MESH, state.mesh_sequence), pending.cause)
     return pending.fulfilled(f"the engine {profile.name} has the profile {profile.digest}", commit, **result)
 
 

@@ -10,6 +10,7 @@ from weft_contracts.subjects import MESH
 from weft_contracts.subjects import token as token_of
 
 from weft_registry.domain.state import RegistryState
+from weft_registry.domain.upgrade import unraised
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,8 @@ def found(state: RegistryState, version: str, token: BootstrapToken | None) -> l
     decisions: list[Decision] = []
     if not state.founded:
         guard = Guard(MESH, state.mesh_sequence)
-        decisions.append(Decision((Commit(MESH, (Founded(version=version),), guard, cause),), "the mesh is founded"))
+        facts = (Founded(version=version), *unraised(state))  # nobody older is here
+        decisions.append(Decision((Commit(MESH, facts, guard, cause),), "the mesh is founded"))
     if token is not None:
         decisions += _launchers(state, token, cause)
     return decisions

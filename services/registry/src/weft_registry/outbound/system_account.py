@@ -58,6 +58,11 @@ class SystemAccount:
         """The workers' connections, each with its server. Raises LogUnavailable."""
         return await account_connections(await self._connected(), self._account, self._runtime.servers)
 
+    async def services(self) -> list[tuple[str, dict[str, Any]]]:
+        """The connections of the account MESH, in which services live, each with its server. Raises LogUnavailable."""
+        mesh = self._trust.public(Account.MESH)
+        return await account_connections(await self._connected(), mesh, self._runtime.servers)
+
     async def _connected(self) -> Any:
         async with self._opening:
             client = self._client

@@ -1,8 +1,6 @@
 """An engine host as the agent knows it: what it was started for, what it says, how it ended."""
 
-import json
 from dataclasses import dataclass
-from typing import cast
 
 from weft_contracts.facts.values import EngineName, MetadataFile
 from weft_contracts.ids import Incarnation, ReplicaId
@@ -36,6 +34,8 @@ class End:
     """Requests that still ran when its time to finish was up."""
     uninstalled: bool = False
     """Its engine could not be installed, and another try may find a better day."""
+    last_lines: tuple[str, ...] = ()
+    """Of its log, as far as they may be told: see `last_lines`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,10 @@ class Host:
     """None until it is ready."""
     installing: bool = False
     """Its engine is being installed: there is no process yet."""
-    stalled: bool = False
-    """Requests run and its step counter stands still."""
+    stalled: str = ""
+    """Why it counts as stalled; empty: it doesn't."""
+    stalled_at: float = float("inf")
+    """Since when."""
     end: End | None = None
     retire_at: float | None = None
     """When it was asked to finish what runs and end."""
@@ -63,34 +65,13 @@ class Host:
     """It said that it failed, and is still there."""
     grew_at: float = float("-inf")
     """When it was last seen to get on with loading."""
+    ended_for: str = ""
+    """Why it was ended by a signal; empty: it wasn't."""
     given_up_for: str = ""
     """Why it was ended by a signal for good: another start here would take as long."""
+    trouble: str = ""
+    """Why it can't do its work now, as it says itself; empty: it can."""
 
     @property
     def lives(self) -> bool:
         return self.end is None
-
-
-def sentence_of(exit_code: int | None, said: str, last_words: str) -> str:
-    """Why a host ended: what it said, else how its process ended, with its last line of stderr."""
-    if said:
-        return said
-    how = "the engine's process ended"
-    if exit_code is not None:
-        how += f" by signal {-exit_code}" if exit_code < 0 else f" with status {exit_code}"
-    words = _telling(last_words)
-    return f"{how}; its last words: {words}" if words else how
-
-
-def _telling(line: str) -> str:
-    """A line of stderr, unless it is one of the host's own log lines and tells of nothing wrong."""
-    try:
-        parsed: object = json.loads(line)
-    except ValueError:
-        return line
-    if not isinstance(parsed, dict):
-        return line
-    fields = cast("dict[str, object]", parsed)
-    if fields.get("level") in ("debug", "info"):
-        return ""
-    return str(fields.get("reason") or fields.get("event") or line)

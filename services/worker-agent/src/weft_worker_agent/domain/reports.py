@@ -73,11 +73,15 @@ def _of_living(assignment: Assignment, record: RunRecord | None, host: Host) -> 
         return Report(replica, run.Stopping(epoch=epoch, incarnation=incarnation), cause)
     if host.answering is None:
         return None
+    if host.trouble and record.phase == "ready":
+        return Report(replica, run.Degraded(epoch=epoch, incarnation=incarnation, why=_cut(host.trouble)), record.cause)
+    if host.trouble:
+        return None
     if host.stalled:
         if record.phase != "ready":
             return None
-        why = "requests run and the engine's step counter stands still"
-        return Report(replica, run.Degraded(epoch=epoch, incarnation=incarnation, why=why), record.cause)
+        degraded = run.Degraded(epoch=epoch, incarnation=incarnation, why=host.stalled)
+        return Report(replica, degraded, record.cause)
     if record.phase == "ready":
         return None
     ready = run.Ready(
@@ -114,13 +118,20 @@ def _of_none(
         if record is not None and record.phase == "failed":
             return None
         assert tries is not None
-        failed = run.Failed(epoch=epoch, reason=_cut(given_up.reason), permanent=given_up.permanent, starts=tries.total)
+        failed = run.Failed(
+            epoch=epoch,
+            reason=_cut(given_up.reason),
+            permanent=given_up.permanent,
+            starts=tries.total,
+            last_lines=given_up.last_lines,
+        )
         return Report(replica, failed, record.cause if record is not None else assignment.cause)
     if record is None or not record.open or (installing and end is None and not shutdown):
         return None  # an install that its agent didn't live to see the end of is begun again
     if shutdown:
         return Report(replica, run.Stopped(epoch=epoch, why="shutdown", unfinished=unfinished), record.cause)
-    return Report(replica, run.Stopped(epoch=epoch, why="exited", detail=detail), record.cause)
+    lines = end.last_lines if end is not None else ()
+    return Report(replica, run.Stopped(epoch=epoch, why="exited", detail=detail, last_lines=lines), record.cause)
 
 
 def _cut(sentence: str) -> str:

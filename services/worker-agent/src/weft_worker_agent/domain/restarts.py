@@ -24,6 +24,7 @@ class GivenUp:
 
     reason: str
     permanent: bool
+    last_lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +59,12 @@ def ended(tries: Tries, host: Host, now: float) -> Tries:
         wait = min(FIRST_INSTALL_WAIT_S * WAIT_FACTOR ** (tries.installs - 1), LONGEST_INSTALL_WAIT_S)
         return replace(tries, starts=tries.starts[:-1], next_at=now + wait)
     if tries.installs:
-        return replace(tries, given_up=GivenUp(host.end.reason, permanent=False))
+        return replace(tries, given_up=GivenUp(host.end.reason, False, host.end.last_lines))
     if host.given_up_for:
-        return replace(tries, given_up=GivenUp(host.given_up_for, permanent=False))
+        return replace(tries, given_up=GivenUp(host.given_up_for, False, host.end.last_lines))
     if host.end.permanent or host.end.local:
-        return replace(tries, given_up=GivenUp(host.end.reason, permanent=host.end.permanent))
+        return replace(tries, given_up=GivenUp(host.end.reason, host.end.permanent, host.end.last_lines))
     recent = sum(at > now - WINDOW_S for at in tries.starts)
     if recent > MAX_RESTARTS:
-        return replace(tries, given_up=GivenUp(host.end.reason, permanent=False))
+        return replace(tries, given_up=GivenUp(host.end.reason, False, host.end.last_lines))
     return replace(tries, next_at=now + FIRST_WAIT_S * WAIT_FACTOR ** max(0, recent - 1))

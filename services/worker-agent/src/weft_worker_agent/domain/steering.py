@@ -11,6 +11,7 @@ from weft_worker_agent.domain.hosts import Host
 from weft_worker_agent.domain.loading import LoadBounds, overdue
 from weft_worker_agent.domain.own_part import Assignment, OwnPart
 from weft_worker_agent.domain.restarts import Tries, ended, started
+from weft_worker_agent.domain.stall import MOVE_S
 
 TERM_TO_KILL_S = 5.0
 FAILING_S = 5.0
@@ -45,6 +46,8 @@ class Signal:
     why: str
     for_good: bool = False
     """No other start follows under its assignment: the reason is the run's failure."""
+    at_once: bool = False
+    """What runs there gets no time to finish: it is told, so that it goes on elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,8 @@ def _of_living(
         late = overdue(host, assignment.fact.spec.weights.weight_bytes, bounds, now)
         if late is not None:
             return [Signal(host.incarnation, "TERM", late, for_good=True)]
+    if host.stalled and host.term_at is None and now >= host.stalled_at + MOVE_S:
+        return [Signal(host.incarnation, "TERM", host.stalled, at_once=True)]
     if (why := _must_end(host, now, at_once=shutdown_grace_s == 0)) is None:
         return []
     if host.term_at is None:

@@ -60,7 +60,8 @@ class SteeringLoop:
 
     def _pressing(self) -> bool:
         """Whether some bound runs that a second's wait would stretch."""
-        if any(h.lives and (h.retire_at is not None or h.failing_since is not None) for h in self._hosts.view()):
+        living = [host for host in self._hosts.view() if host.lives]
+        if any(h.retire_at is not None or h.failing_since is not None or h.stalled or h.term_at for h in living):
             return True
         now = self._clock()
         return any(tries.next_at > now for tries in self.tries.values())

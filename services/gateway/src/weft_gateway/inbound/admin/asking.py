@@ -5,6 +5,7 @@ from typing import Any
 
 from fastapi import Request
 from weft_contracts.facts.request import ChangeRequest, Fulfilled, Rejected
+from weft_contracts.formats import unwritable
 
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.request_view import RequestView
@@ -70,6 +71,12 @@ class Asking:
 def done(view: RequestView, status: int = 200) -> Answer[Any]:
     """What arose, as the outcome in the log names it, and the request's id."""
     return Answer({"request": view.id, **arisen(view)}, status)
+
+
+def check_format(fact: ChangeRequest, raised: Mapping[str, int]) -> None:
+    """Raises Refused, 409, for a request in a version that not all of the mesh reads."""
+    if (why := unwritable(fact, raised)) is not None:
+        raise Refused(409, f"{why[0].upper()}{why[1:]}.", code="not_upgraded")
 
 
 def arisen(view: RequestView) -> Mapping[str, str]:

@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, Field
 from weft_contracts.budget import parse_budget
 from weft_contracts.facts.values import (
+    ArgumentValue,
     BuiltinSource,
     EngineName,
     ModelSpec,
     PathSource,
-    Scalar,
     Scope,
     SimulatedSource,
     VramBudget,
@@ -55,7 +55,7 @@ class SpecBody(BaseModel, frozen=True, extra="forbid"):
     engine: EngineName
     context_tokens: Annotated[int, Field(ge=1, le=1 << 24)] = 1024
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 8
-    engine_args: Annotated[dict[str, Scalar], Field(max_length=64)] = {}
+    engine_args: Annotated[dict[str, ArgumentValue], Field(max_length=64)] = {}
     min_replicas: Annotated[int, Field(ge=0, le=10_000)] = 1
     max_replicas: Annotated[int, Field(ge=0, le=10_000)] = 1
     selector: Annotated[dict[str, str], Field(max_length=64)] = {}

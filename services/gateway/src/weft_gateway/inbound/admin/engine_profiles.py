@@ -7,7 +7,7 @@ from weft_contracts.facts.request import EngineProfileRequested, EngineProfileWi
 
 from weft_gateway.domain.engine_shapes import profile_shape
 from weft_gateway.domain.refused import Refused
-from weft_gateway.inbound.admin.asking import Asking, done
+from weft_gateway.inbound.admin.asking import Asking, check_format, done
 from weft_gateway.inbound.admin.engine_bodies import EngineProfileBody
 from weft_gateway.inbound.admin.listing import Cursor, Limit
 from weft_gateway.inbound.http.answer import Answer, answering
@@ -44,7 +44,9 @@ class EngineProfiles:
         fault = fault_of_profile(profile)
         if fault is not None:
             raise Refused(422, f"The profile can't be used: {fault}.", code="bad_profile")
-        return done(await self._asking.ask(request, EngineProfileRequested(profile=profile)), 201)
+        fact = EngineProfileRequested(profile=profile)
+        check_format(fact, self._directory.fleet.formats)
+        return done(await self._asking.ask(request, fact), 201)
 
     async def withdraw(self, request: Request, engine: str) -> Answer[EngineProfileWithdrawn]:
         """Let the mesh forget an engine; 409 for a built-in one, and for one that a model uses."""

@@ -12,7 +12,7 @@ from weft_fleet import ModelView
 from weft_gateway.domain.model_state import standing
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.shapes import model_shape, replica_shape
-from weft_gateway.inbound.admin.asking import Asking, done
+from weft_gateway.inbound.admin.asking import Asking, check_format, done
 from weft_gateway.inbound.admin.bodies import DeployBody
 from weft_gateway.inbound.admin.listing import Cursor, Limit, Source, Word, page
 from weft_gateway.inbound.http.answer import Answer, answering
@@ -65,13 +65,16 @@ class Models:
         if isinstance(spec.source, SimulatedSource) == bool(engines[spec.engine].formats):
             raise Refused(
                 400,
-                f"`spec.source` is {spec.source.kind}, `spec.engine` is {spec.engine}: the simulated engine goes"
-                " with the simulated source, and only with it.",
+                f"`spec.source` is {spec.source.kind}, `spec.engine` is {spec.engine}: engines that take no files go"
+                " with the simulated source, and they alone.",
                 param="spec.engine",
             )
+        name = body.name
+        fact = TrialRequested(name=name, spec=spec) if dry_run else DeployRequested(name=name, spec=spec)
+        check_format(fact, self._directory.fleet.formats)
         if dry_run:
-            return done(await self._asking.ask(request, TrialRequested(name=body.name, spec=spec)))
-        view = await self._asking.ask(request, DeployRequested(name=body.name, spec=spec))
+            return done(await self._asking.ask(request, fact))
+        view = await self._asking.ask(request, fact)
         answer: Answer[Deployed] = done(view, 201)
         answer.headers["location"] = f"/api/models/{body.name}"
         return answer

@@ -20,6 +20,7 @@ HOT_ROUTES = {
     b"/v1/completions": "completion",
     b"/v1/responses": "response",
     b"/v1/embeddings": "embedding",
+    b"/v1/rerank": "rerank",
 }
 MAX_HEAD_BYTES = 64 * 1024
 """Of a request line and headers, and as much again as comes in one piece."""

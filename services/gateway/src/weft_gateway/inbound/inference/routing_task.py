@@ -28,7 +28,7 @@ _LOOK = 1.0
 
 
 class RoutedRequest(Protocol):
-    """A request that needs an endpoint: an InFlightChoice or an InFlightEmbedding."""
+    """A request that needs an endpoint: an InFlightChoice or an InFlightUnary."""
 
     done: bool
     ids: list[int]

@@ -12,8 +12,9 @@ from weft_gateway.domain.request_headers import check_json, checked_correlation_
 from weft_gateway.domain.routing.routing_options import routing_options_of
 from weft_gateway.inbound.http.authenticator import Authenticator
 from weft_gateway.inbound.http.exchange import Abandonable, Exchange
-from weft_gateway.inbound.inference.embedding_dispatcher import EmbeddingDispatcher
 from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher, RequestKind
+from weft_gateway.inbound.inference.unary_dispatcher import UnaryDispatcher
+from weft_gateway.inbound.inference.unary_requests import CHECKS
 from weft_gateway.inbound.metrics import Metrics
 
 _log: Any = get_logger("weft.gateway.http")
@@ -28,7 +29,7 @@ class HotRoutes:
     def __init__(
         self,
         dispatcher: RequestDispatcher,
-        embeddings: EmbeddingDispatcher,
+        unary: UnaryDispatcher,
         metrics: Metrics,
         *,
         authenticator: Authenticator,
@@ -40,7 +41,7 @@ class HotRoutes:
         self.max_body = max_body
         self.slow_client_bytes = slow_client_bytes
         self._dispatcher = dispatcher
-        self._embeddings = embeddings
+        self._unary = unary
         self._metrics = metrics
         self._authenticator = authenticator
         self._show_replicas = show_replicas
@@ -77,8 +78,8 @@ class HotRoutes:
         options = routing_options_of(
             given.get(b"x-weft-explain"), given.get(b"x-weft-replica"), caller, everybody=self._show_replicas
         )
-        if exchange.route == "embedding":
-            return self._embeddings.begin(body, correlation_id, exchange, caller, options)
+        if (check := CHECKS.get(exchange.route)) is not None:
+            return self._unary.begin(check, body, correlation_id, exchange, caller, options)
         traceparent = given.get(b"traceparent", "")
         return self._dispatcher.begin(
             _KINDS[exchange.route], body, correlation_id, traceparent, exchange, caller, options

@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from weft_gateway.domain.openai.embeddings import MAX_INPUTS
+from weft_gateway.domain.openai.reranking import MAX_DOCUMENTS
 from weft_gateway.domain.refused import Refused
 from weft_gateway.inbound.http.openapi_document import OPENAI_ERRORS, hot_route_document
 
@@ -57,6 +58,44 @@ _EMBEDDING_ANSWER: dict[str, Any] = {
     },
 }
 
+_RERANK_EXAMPLE = {"model": "my-reranker", "query": "capital of France", "documents": ["Paris", "Lyon"], "top_n": 1}
+_DOCUMENT: dict[str, Any] = {
+    "oneOf": [
+        _TEXT,
+        {"type": "object", "required": ["text"], "additionalProperties": False, "properties": {"text": _TEXT}},
+    ]
+}
+_RERANK_BODY: dict[str, Any] = {
+    "type": "object",
+    "required": ["model", "query", "documents"],
+    "additionalProperties": False,
+    "properties": {
+        "model": {"type": "string"},
+        "query": _TEXT,
+        "documents": {"type": "array", "items": _DOCUMENT, "minItems": 1, "maxItems": MAX_DOCUMENTS},
+        "top_n": {"type": "integer", "minimum": 1, "description": "The best so many; all where it is absent."},
+        "return_documents": {"type": "boolean", "default": True},
+        "user": {"type": "string", "maxLength": 512, "description": "Changes no answer."},
+    },
+}
+_RERANKED: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "index": {"type": "integer", "description": "Of the document in the request, from 0."},
+        "relevance_score": {"type": "number"},
+        "document": {"type": "object", "properties": {"text": {"type": "string"}}},
+    },
+}
+_RERANK_ANSWER: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "object": {"const": "list"},
+        "model": {"type": "string"},
+        "results": {"type": "array", "items": _RERANKED},
+        "usage": {"type": "object", "properties": {"prompt_tokens": _COUNT, "total_tokens": _COUNT}},
+    },
+}
+
 
 def _json(schema: dict[str, Any]) -> dict[str, Any]:
     return {"content": {"application/json": {"schema": schema}}}
@@ -92,6 +131,16 @@ def inference_router() -> APIRouter:
         openapi_extra={
             "requestBody": {"required": True, **_json(_EMBEDDING_BODY | {"examples": [_EMBEDDING_EXAMPLE]})},
             "responses": {"200": {"description": "One vector for each input, in order", **_json(_EMBEDDING_ANSWER)}},
+        },
+    )
+    router.add_api_route(
+        "/v1/rerank",
+        _elsewhere,
+        methods=["POST"],
+        summary="How well each text fits a query, by a reranker",
+        openapi_extra={
+            "requestBody": {"required": True, **_json(_RERANK_BODY | {"examples": [_RERANK_EXAMPLE]})},
+            "responses": {"200": {"description": "The best first", **_json(_RERANK_ANSWER)}},
         },
     )
     router.add_api_route(

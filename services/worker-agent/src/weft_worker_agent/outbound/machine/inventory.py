@@ -12,6 +12,7 @@ import psutil
 from weft_contracts.engines import Profiles
 from weft_contracts.facts.machine import MOST_BACKENDS, Reported
 from weft_contracts.facts.values import Backend, Device, EngineName, Hardware, Installs, Vendor
+from weft_contracts.formats import READS
 from weft_engine.installed import NotInstalled, profiles, version_of
 
 from weft_worker_agent.outbound.backends.environments import InstalledBackend
@@ -50,6 +51,7 @@ def report(
             allowed=install_folder is not None,
             disk_free=_disk_free(install_folder) if install_folder is not None else None,
         ),
+        reads=dict(READS),
     )
 
 

@@ -10,9 +10,11 @@ from weft_contracts.ids import NodeId
 from weft_contracts.signals import ReplicaLoad
 from weft_runtime.logs import get_logger
 
-from weft_worker_agent.domain.hosts import PERMANENT_EXIT, Answering, End, Host, sentence_of
+from weft_worker_agent.domain.hosts import PERMANENT_EXIT, Answering, End, Host
+from weft_worker_agent.domain.last_lines import last_lines
 from weft_worker_agent.domain.loading import Progress
-from weft_worker_agent.domain.stall import Pulse, felt, stalled
+from weft_worker_agent.domain.process_ends import MemoryKills, sentence_of
+from weft_worker_agent.domain.stall import Pulse, StallBounds, heard, passed, stall_of
 from weft_worker_agent.outbound.files.metadata import Offer
 from weft_worker_agent.outbound.processes.host_watch import HostWatch, Secured
 from weft_worker_agent.outbound.processes.launch import LaunchIdentity, Status
@@ -52,7 +54,9 @@ class HostEntry:
     """Set for it to listen on; 0: it chooses."""
     offers: tuple[Offer, ...] | None = None
     """None: not looked for yet."""
-    pulse: Pulse | None = None
+    pulse: Pulse = Pulse()  # noqa: RUF009 - frozen
+    computed_s: float | None = None
+    """Processor time of its processes at the last look; None: it was not looked at."""
     load: ReplicaLoad | None = None
 
     def heard_line(self, status: Status) -> None:
@@ -64,7 +68,7 @@ class HostEntry:
         if status.port is not None and self.watch is None:
             target = target_of(self.context.address, status.port)
             secured = None if self.context.tls_folder is None else Secured(self.context.tls_folder, self.context.node)
-            self.watch = HostWatch(target, host.incarnation, self._heard_status, secured=secured)
+            self.watch = HostWatch(target, host.incarnation, self._heard, secured=secured)
             if host.retire_at is not None:
                 self.watch.retire()
         if status.phase == "ready" and host.answering is None and self.offers is not None:
@@ -77,12 +81,18 @@ class HostEntry:
             self.host = replace(host, failing_since=self.context.clock())
             self.context.wake()
 
+    def _heard(self, status: pb.HostStatus) -> None:
+        """A status on the watch stream."""
+        trouble = status.reason if status.phase == pb.PHASE_READY else ""
+        if trouble != self.host.trouble:
+            self.host = replace(self.host, trouble=trouble)
+            self.context.wake()
+        self._heard_status(status)
+
     def _heard_status(self, status: pb.HostStatus) -> None:
         """A status on the watch stream: the load."""
-        now = self.context.clock()
         load = status.load
-        was_stalled = stalled(self.pulse, now)
-        self.pulse = felt(self.pulse, running=load.running, steps=load.steps, now=now)
+        self.pulse = heard(self.pulse, busy=load.running + load.waiting > 0, steps=load.steps)
         self.load = ReplicaLoad(
             replica=self.host.replica,
             running=load.running,
@@ -90,19 +100,36 @@ class HostEntry:
             kv_used=round(load.kv_used, 4),
             steps=load.steps,
         )
-        if stalled(self.pulse, now) != was_stalled:
-            self.context.wake()
 
-    def ended(self, supervised: SupervisedHost) -> None:
-        """Its process has ended, as the supervisor says."""
+    def time_passed(self, seconds: float, bounds: StallBounds, *, computes: bool) -> None:
+        """So much time went by in which the agent listened. Only what has answered once can stall: before, it loads."""
+        if self.host.answering is None:
+            self.pulse = Pulse()
+            return
+        self.pulse = passed(self.pulse, seconds, computes=computes)
+        why = stall_of(self.pulse, bounds)
+        if bool(why) == bool(self.host.stalled):
+            return
+        at = self.context.clock() if why else float("inf")
+        self.host = replace(self.host, stalled=why, stalled_at=at)
+        if why:
+            _log.warning("host stalls", replica=self.host.replica, incarnation=self.host.incarnation, why=why)
+        self.context.wake()
+
+    def ended(self, supervised: SupervisedHost, kills: MemoryKills) -> None:
+        """Its process has ended, as the supervisor says. `kills`: what the kernel killed for memory of late."""
         status = self.status
         last = next((line for line in reversed(supervised.stderr) if line.strip()), "")
         permanent = supervised.exit_code == PERMANENT_EXIT or (status.phase == "failed" and status.permanent)
-        reason = sentence_of(supervised.exit_code, status.reason, last.strip())
+        reason = sentence_of(supervised.exit_code, status.reason, last, kills, by_us=self.host.term_at is not None)
+        if self.host.ended_for and not status.reason:
+            hard = ", and it did not end when asked to" if self.host.kill_at is not None else ""
+            reason = f"its worker ended it: {self.host.ended_for}{hard}"
         unfinished = status.unfinished
         if self.host.kill_at is not None and self.load is not None:  # it could not say so itself
             unfinished = unfinished or self.load.running + self.load.waiting
-        self.set_end(End(supervised.exit_code, reason, permanent, unfinished=unfinished))
+        lines = last_lines(supervised.stderr)
+        self.set_end(End(supervised.exit_code, reason, permanent, unfinished=unfinished, last_lines=lines))
         _log.info(
             "host ended",
             replica=self.host.replica,

@@ -1,8 +1,10 @@
 """This node's engine hosts: started, watched and ended through the supervisor, known as values to the rules."""
 
 import asyncio
+import contextlib
 import secrets
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,18 +22,26 @@ from weft_worker_agent.domain.claimed_devices import ClaimedDevice, DeviceGone, 
 from weft_worker_agent.domain.hosts import End, Host
 from weft_worker_agent.domain.loading import seen
 from weft_worker_agent.domain.own_part import Assignment
-from weft_worker_agent.domain.stall import stalled
+from weft_worker_agent.domain.stall import COMPUTES_FROM, StallBounds
 from weft_worker_agent.domain.steering import Action, Forget, Retire, Signal, Start
 from weft_worker_agent.outbound.backends.installer import Installer, InstallFailed, Interpreter
 from weft_worker_agent.outbound.files.metadata import Offer
 from weft_worker_agent.outbound.files.model_files import Found, NotFound, look
+from weft_worker_agent.outbound.machine.memory_kills import memory_kills
 from weft_worker_agent.outbound.processes import launch
 from weft_worker_agent.outbound.processes.engine_ports import NoPort, next_port
 from weft_worker_agent.outbound.processes.host_entry import HostContext, HostEntry
 from weft_worker_agent.outbound.processes.launch import LaunchIdentity
-from weft_worker_agent.outbound.processes.load_progress import taken_in
-from weft_worker_agent.outbound.processes.supervisor_client import SupervisedHost, SupervisorClient, SupervisorRefused
+from weft_worker_agent.outbound.processes.load_progress import computed, taken_in
+from weft_worker_agent.outbound.processes.supervisor_client import (
+    SupervisedHost,
+    SupervisorClient,
+    SupervisorGone,
+    SupervisorRefused,
+)
 
+_HURRY_S = 0.3
+"""From the first TERM to the second: signals that come at once are one."""
 _log: Any = get_logger("weft.hosts")
 
 
@@ -52,12 +62,14 @@ class Hosts:
         installer: Installer | None = None,
         wake: Callable[[], None],
         tls_folder: Path | None = None,
+        canary_after_s: float = launch.CANARY_AFTER_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`address` is where engines listen, `first_port` the lowest of their ports (0: any); `pythons` are the
         interpreters of engines with an environment of their own, `engines` those that this node knows; `installer`
         makes the environments of others (None: nothing is installed); `wake` is called when rules have something to
-        look at. `tls_folder`: the node's certificate, which hosts show; None: they speak plainly.
+        look at. `tls_folder`: the node's certificate, which hosts show; None: they speak plainly. `canary_after_s`:
+        see the launch.
         """
         self._context = HostContext(node, address, tls_folder, clock, wake)
         self._supervisor = supervisor
@@ -67,13 +79,15 @@ class Hosts:
         self._pythons = pythons
         self._installer = installer
         self._first_port = first_port
+        self._canary_after_s = canary_after_s
         self._entries: dict[Incarnation, HostEntry] = {}
+        self._kills = deque([memory_kills()], maxlen=3)
+        """The last looks, so that the first of them is older than the end that is explained by what came since."""
         self._work: set[asyncio.Task[None]] = set()
 
     def view(self) -> list[Host]:
         """The hosts as the rules see them, oldest first."""
-        now = self._context.clock()
-        return [replace(e.host, stalled=stalled(e.pulse, now)) for e in self._entries.values()]
+        return [entry.host for entry in self._entries.values()]
 
     def loads(self) -> tuple[ReplicaLoad, ...]:
         """The last load of each living host that told one."""
@@ -102,7 +116,7 @@ class Hosts:
             entry.supervised, entry.pid = True, supervised.pid
             entry.heard_line(launch.status_of(supervised.status))
             if supervised.exit_code is not None and entry.host.lives:
-                entry.ended(supervised)
+                entry.ended(supervised, memory_kills().since(self._kills[0]))
 
     async def do(self, action: Action) -> None:
         """Carry out what the rules decided. Raises SupervisorGone."""
@@ -127,6 +141,23 @@ class Hosts:
                 if taken is not None:
                     entry.progress = seen(entry.progress, taken, self._context.clock())
                     entry.host = replace(entry.host, grew_at=entry.progress.grew_at)
+
+    async def watch_pulses(self, bounds: StallBounds) -> None:
+        """Notice stalls, for ever. Time in which the agent itself stood still is no host's."""
+        every_s = min(1.0, bounds.still_s / 5)
+        last = self._context.clock()
+        while True:
+            await asyncio.sleep(every_s)
+            now = self._context.clock()
+            seconds, last = min(now - last, 2 * every_s), now
+            self._kills.append(memory_kills())
+            for entry in [e for e in self._entries.values() if e.host.lives]:
+                before, entry.computed_s = entry.computed_s, None
+                if entry.pulse.in_doubt and entry.pid is not None:
+                    entry.computed_s = await asyncio.to_thread(computed, entry.pid)
+                took = 0.0 if before is None or entry.computed_s is None else entry.computed_s - before
+                if entry.host.lives:
+                    entry.time_passed(seconds, bounds, computes=took >= COMPUTES_FROM * seconds)
 
     async def close(self) -> None:
         """Stop watching; the hosts live on."""
@@ -178,6 +209,7 @@ class Hosts:
                 self._context.address,
                 entry.port,
                 self._context.tls_folder,
+                self._canary_after_s,
             )
             argv = launch.command(interpreter.python, file)
             if entry.host.retire_at is not None:
@@ -251,12 +283,23 @@ class Hosts:
         entry.host = replace(entry.host, **changed)
         if action.for_good:
             entry.host = replace(entry.host, given_up_for=action.why)
+        if entry.host.retire_at is None and not entry.host.ended_for:
+            entry.host = replace(entry.host, ended_for=action.why)
         _log.warning("host signalled", incarnation=entry.host.incarnation, signal=name, why=action.why)
         if entry.supervised:
             try:
                 await self._supervisor.signal(entry.host.incarnation, name)
             except SupervisorRefused as refusal:
                 _log.info("signal not sent", incarnation=entry.host.incarnation, why=str(refusal))
+        if action.at_once:
+            self._in_background(self._hurry(entry))
+
+    async def _hurry(self, entry: HostEntry) -> None:
+        """A second TERM tells a host that what runs there gets no time."""
+        await asyncio.sleep(_HURRY_S)
+        if entry.host.lives and entry.supervised:
+            with contextlib.suppress(SupervisorRefused, SupervisorGone):
+                await self._supervisor.signal(entry.host.incarnation, "TERM")
 
     async def _forget(self, entry: HostEntry) -> None:
         if entry.supervised:

@@ -17,6 +17,9 @@ from weft_worker_agent.outbound.files import private_file
 from weft_worker_agent.outbound.supervisor.child import LIFELINE
 from weft_worker_agent.outbound.supervisor.environment import HOSTS, chosen
 
+CANARY_AFTER_S = 60.0
+"""A host's own default: what is not set goes into no launch, so that an older host takes it too."""
+
 
 @dataclass(frozen=True, slots=True)
 class LaunchIdentity:
@@ -93,6 +96,7 @@ def write_launch_file(
     host: str,
     port: int = 0,
     tls_folder: Path | None = None,
+    canary_after_s: float = CANARY_AFTER_S,
 ) -> Path:
     """Write what a host needs to know and return the file's path; port 0: it chooses one. Raises OSError."""
     fact = assignment.fact
@@ -112,6 +116,8 @@ def write_launch_file(
         "tls_folder": str(tls_folder) if tls_folder is not None else None,
         "correlation_id": assignment.cause.correlation_id,
     }
+    if canary_after_s != CANARY_AFTER_S:
+        body["canary_after_s"] = canary_after_s
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     target = folder / f"{fact.replica}.json"
     private_file.write(target, json.dumps(body, indent=1).encode())

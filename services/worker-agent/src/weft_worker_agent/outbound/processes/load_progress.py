@@ -1,4 +1,4 @@
-"""How much a loading engine has taken in, seen from outside: it may hold its process too fast to answer."""
+"""What an engine's processes do, seen from outside: one that loads or stands still may not answer."""
 
 import psutil
 
@@ -24,3 +24,23 @@ def _of(process: psutil.Process) -> int:
     except psutil.Error:
         return 0
     return taken
+
+
+def computed(pid: int) -> float | None:
+    """Seconds of processor time that a process and its children have used; None where it can't be looked at.
+
+    Takes some milliseconds, as above.
+    """
+    try:
+        host = psutil.Process(pid)
+        return sum(_time_of(process) for process in (host, *host.children(recursive=True)))
+    except psutil.Error:
+        return None
+
+
+def _time_of(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except psutil.Error:
+        return 0.0
+    return float(times.user + times.system)

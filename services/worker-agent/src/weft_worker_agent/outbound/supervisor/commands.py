@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from weft_worker_agent.outbound.supervisor.host_output import forget_old_logs
 from weft_worker_agent.outbound.supervisor.host_process import HostProcess
+from weft_worker_agent.outbound.supervisor.orphans import MARK
 
 _SIGNALS = {"TERM": signal.SIGTERM, "INT": signal.SIGINT, "KILL": signal.SIGKILL}
 _ID_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
@@ -79,7 +80,7 @@ class CommandHandler:
         identity = cast("dict[str, object]", launch)
         name = identity.get("replica")
         log = f"{self._logs}/host-{name if _is_id(name) else host_id}.log"
-        host = HostProcess(host_id, argv, cast("dict[str, str]", env), identity, log=log)
+        host = HostProcess(host_id, argv, {**cast("dict[str, str]", env), MARK: host_id}, identity, log=log)
         self.hosts[host_id] = host
         self._started(host)
         return host

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from weft_runtime import secret_pipe
 
-from weft_worker_agent.outbound.supervisor import child
+from weft_worker_agent.outbound.supervisor import child, orphans
 from weft_worker_agent.outbound.supervisor.agent_process import AgentProcess
 from weft_worker_agent.outbound.supervisor.commands import CommandHandler
 from weft_worker_agent.outbound.supervisor.control_socket import Client, ControlSocket
@@ -45,6 +45,7 @@ class Supervisor:
         self._stage = "running"
         self._deadline: float | None = None
         self._status = 0
+        orphans.adopt_orphans()
         self._watch(self._socket.fd, self._accept)
         if options.lifeline >= 0:
             os.set_inheritable(options.lifeline, False)
@@ -144,6 +145,7 @@ class Supervisor:
             if not pid:
                 return
             self._child_ended(pid, status)
+            self._end_orphans()
 
     def _child_ended(self, pid: int, status: int) -> None:
         if pid == self._agent.pid:
@@ -155,6 +157,13 @@ class Supervisor:
             host.ended(status)
             log("host ended", host=host.id, pid=pid, status=host.exit_code)
             self._socket.tell(host.id)
+
+    def _end_orphans(self) -> None:
+        """Whenever a child ends: it may have been a host, or one of what a host left behind, which had its own."""
+        living = self._commands.living()
+        if left := orphans.orphans([host.id for host in living], [self._agent.pid, *(host.pid for host in living)]):
+            log("left behind by a host, and killed", pids=left)
+            orphans.end(left)
 
     def _launcher(self, _: int) -> None:
         if not os.read(self._options.lifeline, 512):

@@ -1,4 +1,4 @@
-"""Dispatches embedding requests: each finds an endpoint the way that all requests do, and ends with one answer."""
+"""Dispatches requests with one answer, embeddings and reranking: each finds an endpoint as all requests do."""
 
 import asyncio
 from typing import Any
@@ -9,26 +9,23 @@ from weft_dataplane.session_client import SessionClient
 from weft_fleet import ModelView
 from weft_runtime.logs import get_logger
 
-from weft_gateway.domain.ability import check_embeds
 from weft_gateway.domain.caller import NOBODY, Caller
-from weft_gateway.domain.openai.embeddings import EmbeddingRequest, check_embedding, check_length, embedding_answer
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.routing.endpoint_state import EndpointState, replica_headers
 from weft_gateway.domain.routing.routing_options import NO_OPTIONS, RoutingOptions, check_replica
 from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
 from weft_gateway.inbound.inference.response_writer import ResponseWriter, answer_refusal
 from weft_gateway.inbound.inference.routing_task import RoutingTask
+from weft_gateway.inbound.inference.unary_requests import CheckUnary, UnaryRequest
 from weft_gateway.inbound.metrics import Metrics
 
-_log: Any = get_logger("weft.gateway.embedding")
+_log: Any = get_logger("weft.gateway.unary")
 
 
-class InFlightEmbedding:
-    """One embedding request. It ends once: by an answer, a refusal, or its client's leaving."""
+class InFlightUnary:
+    """One request. It ends once: by an answer, a refusal, or its client's leaving."""
 
-    def __init__(
-        self, request: EmbeddingRequest, writer: ResponseWriter, correlation_id: str, started_at: float
-    ) -> None:
+    def __init__(self, request: UnaryRequest, writer: ResponseWriter, correlation_id: str, started_at: float) -> None:
         self.request = request
         self.correlation_id = correlation_id
         self.started_at = started_at
@@ -82,8 +79,8 @@ class InFlightEmbedding:
                 self.task.cancel()
 
 
-class EmbeddingDispatcher:
-    """All of one gateway's embedding requests in flight. They share the request dispatcher's queues."""
+class UnaryDispatcher:
+    """All of one gateway's requests with one answer in flight. They share the request dispatcher's queues."""
 
     def __init__(
         self, dispatcher: RequestDispatcher, metrics: Metrics, instance: str, *, request_log: bool = True
@@ -93,7 +90,7 @@ class EmbeddingDispatcher:
         self.queue = dispatcher.queue
         self.loading = dispatcher.loading
         self.limits = dispatcher.limits
-        self.in_flight: set[InFlightEmbedding] = set()
+        self.in_flight: set[InFlightUnary] = set()
         self._dispatcher = dispatcher
         self._metrics = metrics
         self._instance = instance
@@ -106,31 +103,32 @@ class EmbeddingDispatcher:
 
     def begin(
         self,
+        check: CheckUnary,
         body: bytes,
         correlation_id: str | None,
         writer: ResponseWriter,
         caller: Caller = NOBODY,
         options: RoutingOptions = NO_OPTIONS,
-    ) -> InFlightEmbedding | None:
+    ) -> InFlightUnary | None:
         """Take a request. Its answer goes to the writer, a refusal too; None when it was refused at once."""
         self._last_id += 1
         correlation_id = correlation_id or f"{self._instance}-e{self._last_id:x}"
         try:
-            request = check_embedding(body)
+            request = check(body)
             model = self._model(request, caller)
             if options.replica is not None:
                 check_replica(self.directory.fleet, model, options.replica)
         except Refused as refused:
             answer_refusal(writer, refused, correlation_id)
             return None
-        embedding = InFlightEmbedding(request, writer, correlation_id, self.now())
-        embedding.routing = options
-        embedding.log_attributes = self._dispatcher.log_attributes(request.attribution)
-        self.in_flight.add(embedding)
-        embedding.task = asyncio.create_task(self._serve(embedding, model))
-        return embedding
+        unary = InFlightUnary(request, writer, correlation_id, self.now())
+        unary.routing = options
+        unary.log_attributes = self._dispatcher.log_attributes(request.attribution)
+        self.in_flight.add(unary)
+        unary.task = asyncio.create_task(self._serve(unary, model))
+        return unary
 
-    def submit(self, request: InFlightEmbedding, state: EndpointState, session: SessionClient) -> None:
+    def submit(self, request: InFlightUnary, state: EndpointState, session: SessionClient) -> None:
         """See routing_task.RoutingContext: the endpoint is selected; it is asked when the routing task is over."""
         request.tries += 1
         request.tried.add(state.endpoint.replica)
@@ -143,94 +141,96 @@ class EmbeddingDispatcher:
         deadline = self.now() + timeout
         while self.in_flight and self.now() < deadline:
             await asyncio.sleep(0.05)
-        for embedding in list(self.in_flight):
-            embedding.refuse(_stopping())
-            if embedding.task is not None:
-                embedding.task.cancel()
+        for unary in list(self.in_flight):
+            unary.refuse(_stopping())
+            if unary.task is not None:
+                unary.task.cancel()
 
-    def _model(self, request: EmbeddingRequest, caller: Caller) -> ModelView:
+    def _model(self, request: UnaryRequest, caller: Caller) -> ModelView:
         if self._dispatcher.stopping:
             raise _stopping()
         model = self.directory.model_for(request.model, caller)
         spec = model.serving.spec
-        check_embeds(model.name, spec)
-        check_length(request, spec.context_tokens)
+        request.check_model(model.name, spec, self.directory.fleet.engines.get(spec.engine))
         return model
 
-    async def _serve(self, embedding: InFlightEmbedding, model: ModelView) -> None:
+    async def _serve(self, unary: InFlightUnary, model: ModelView) -> None:
         try:
             busy = False
-            while not embedding.done:
-                await RoutingTask(self, embedding, model, busy=busy).run()
-                if embedding.done:
+            while not unary.done:
+                await RoutingTask(self, unary, model, busy=busy).run()
+                if unary.done:
                     return
-                busy = await self._ask(embedding)
+                busy = await self._ask(unary)
         except Refused as refused:
-            embedding.refuse(refused)
+            unary.refuse(refused)
         except Exception:
-            _log.exception("embedding failed", correlation_id=embedding.correlation_id)
-            embedding.refuse(Refused(500, "The gateway failed to answer; its log says why.", code="internal"))
+            _log.exception("unary request failed", correlation_id=unary.correlation_id)
+            unary.refuse(Refused(500, "The gateway failed to answer; its log says why.", code="internal"))
         finally:
-            self._ended(embedding)
+            self._ended(unary)
 
-    async def _ask(self, embedding: InFlightEmbedding) -> bool:
+    async def _ask(self, unary: InFlightUnary) -> bool:
         """Ask the chosen replica. Whether it was busy; any other failure that may pass leads elsewhere.
 
         Raises Refused.
         """
-        state, session = embedding.endpoint_state, embedding.session
+        state, session = unary.endpoint_state, unary.session
         assert state is not None
         assert session is not None
         try:
-            made = await session.unary.embed(embedding.request.inputs)
+            made = await unary.request.ask(session.unary)
         except UnaryCallFailed as failed:
-            return self._failed(embedding, state, failed)
+            return self._failed(unary, state, failed)
         finally:
             state.in_flight -= 1
             self.queue.wake(state.endpoint.model)
-        embedding.tokens = made.prompt_tokens
+        unary.tokens = made.tokens
         pieces: list[bytes] = []
-        for piece in embedding_answer(embedding.request, made.vectors, made.prompt_tokens):
+        for piece in made.pieces:
             pieces.append(piece)
             await asyncio.sleep(0)  # others have their turn
-        embedding.answer(b"".join(pieces))
+        unary.answer(b"".join(pieces))
         return False
 
-    def _failed(self, embedding: InFlightEmbedding, state: EndpointState, failed: UnaryCallFailed) -> bool:
-        embedding.last_error = sentence = str(failed)
+    def _failed(self, unary: InFlightUnary, state: EndpointState, failed: UnaryCallFailed) -> bool:
+        unary.last_error = sentence = str(failed)
         match failed.fault:
             case pb.FAULT_BAD_REQUEST:
-                raise Refused(400, f"The engine refused the input: {sentence}.", param="input", code="bad_request")
+                raise Refused(
+                    400, f"The engine refused the input: {sentence}.", param=unary.request.field, code="bad_request"
+                )
             case pb.FAULT_CONTEXT_EXCEEDED:
-                raise Refused(400, f"The input is too long: {sentence}.", param="input", code="context_length_exceeded")
+                what = f"The input is too long: {sentence}."
+                raise Refused(400, what, param=unary.request.field, code="context_length_exceeded")
             case pb.FAULT_BUSY:
                 return True
             case pb.FAULT_RETIRING:
                 self.pool.eject(state.endpoint.replica, "is retiring")
-                embedding.tries -= 1
+                unary.tries -= 1
             case _:
-                if embedding.tries >= self.limits.tries:
+                if unary.tries >= self.limits.tries:
                     raise Refused(503, f"The replica failed: {sentence}.", code="replica_failed")
         self._metrics.went_elsewhere("started anew")
         return False
 
-    def _ended(self, embedding: InFlightEmbedding) -> None:
-        self.in_flight.discard(embedding)
-        seconds = self.now() - embedding.started_at
-        request = embedding.request
-        self._metrics.embedded(request.model, embedding.outcome, seconds, embedding.tokens)
+    def _ended(self, unary: InFlightUnary) -> None:
+        self.in_flight.discard(unary)
+        seconds = self.now() - unary.started_at
+        request = unary.request
+        self._metrics.unary_ended(request.operation, request.model, unary.outcome, seconds, unary.tokens)
         if self._request_log:
             _log.info(
-                "embedding",
-                correlation_id=embedding.correlation_id,
+                request.operation,
+                correlation_id=unary.correlation_id,
                 model=request.model,
-                replica=embedding.replica,
-                outcome=embedding.outcome,
-                inputs=len(request.inputs),
-                prompt_tokens=embedding.tokens,
+                replica=unary.replica,
+                outcome=unary.outcome,
+                inputs=request.inputs_count,
+                prompt_tokens=unary.tokens,
                 seconds=round(seconds, 4),
-                **({"error": embedding.last_error} if embedding.last_error else {}),
-                **embedding.log_attributes,
+                **({"error": unary.last_error} if unary.last_error else {}),
+                **unary.log_attributes,
             )
 
 

@@ -1,0 +1,140 @@
+"""An engine that is made of functions: a thread for each answer, a bound for all of them."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from math import isfinite
+from typing import TypeVar
+
+from weft_contracts.gen import session_pb2 as pb
+from weft_dataplane import Embeddings, EmbedInput, Ending, EngineFacts, EngineLoad, RequestRefused, Ticket, packed
+
+from weft_engine.functions.abilities import Functions
+from weft_engine.functions.question import question_of, words_of
+from weft_engine.functions.written_answer import WrittenAnswer
+from weft_engine.launch import Launch
+from weft_engine.native_calls import on_own_thread
+from weft_engine.unhonoured import refuse_unhonoured
+
+T = TypeVar("T")
+
+
+class FunctionEngine:
+    """Runs at most `concurrency` functions at once; the rest waits here, where a cancel needs none."""
+
+    def __init__(self, launch: Launch, functions: Functions, version: str) -> None:
+        self._functions = functions
+        self._max_waiting = launch.max_waiting
+        self._facts = EngineFacts(launch.engine, version, launch.context_tokens, launch.concurrency)
+        self._waiting: deque[WrittenAnswer] = deque()
+        self._running: dict[Ticket, WrittenAnswer] = {}
+        self._places = asyncio.Semaphore(launch.concurrency)
+        """For embedding and reranking."""
+        self._calls = 0
+        self._steps = 0
+
+    @property
+    def facts(self) -> EngineFacts:
+        return self._facts
+
+    def submit(self, request: pb.Submit, prompt: pb.Prompt, ticket: Ticket) -> None:
+        if self._functions.write is None:
+            raise self._cannot("writes no text")
+        refuse_unhonoured(request, self._facts.name, self._functions.honours)
+        if request.resume.output_ids or request.resume.text_sent:
+            raise self._cannot("can't go on where another replica stopped", "resume")
+        known = self._functions.count(words_of(prompt))
+        room = self._facts.context_tokens - known
+        if room < 1:
+            sentence = f"the prompt has {known} tokens, the context holds {self._facts.context_tokens} with the answer"
+            raise RequestRefused(pb.FAULT_CONTEXT_EXCEEDED, sentence)
+        if len(self._running) >= self._facts.concurrency and len(self._waiting) >= self._max_waiting:
+            raise RequestRefused(pb.FAULT_BUSY, f"{len(self._waiting)} requests wait already")
+        question = question_of(request, prompt, min(request.max_tokens or room, room))
+        self._waiting.append(WrittenAnswer(question, request.stop, ticket, known))
+        self._start_next()
+
+    def cancel(self, ticket: Ticket) -> None:
+        if (answer := self._running.get(ticket)) is not None:
+            answer.cancel()
+            return
+        for answer in self._waiting:
+            if answer.ticket is ticket:
+                self._waiting.remove(answer)
+                ticket.finish(Ending(pb.FINISH_CANCELLED))
+                return
+
+    def load(self) -> EngineLoad:
+        steps = self._steps + sum(answer.steps for answer in self._running.values())
+        return EngineLoad(len(self._running) + self._calls, len(self._waiting), 0.0, steps)
+
+    async def count(self, prompt: pb.Prompt) -> int:
+        return self._functions.count(words_of(prompt))
+
+    async def embed(self, inputs: list[EmbedInput]) -> Embeddings:
+        embed = self._functions.embed
+        if embed is None:
+            raise self._cannot("makes no embeddings")
+        texts = [each for each in inputs if isinstance(each, str)]
+        if len(texts) < len(inputs):
+            raise self._cannot("has no tokenizer: give texts, not token ids", "input")
+        tokens = [self._functions.count(text) for text in texts]
+        if max(tokens) > self._facts.context_tokens:
+            sentence = f"an input has {max(tokens)} tokens, this model takes at most {self._facts.context_tokens}"
+            raise RequestRefused(pb.FAULT_CONTEXT_EXCEEDED, sentence)
+        vectors = await self._called(lambda: [[float(each) for each in vector] for vector in embed(texts)], "embed")
+        lengths = {len(vector) for vector in vectors}
+        if len(vectors) != len(texts) or len(lengths) != 1 or 0 in lengths:
+            raise self._failed(f"{len(vectors)} vectors of lengths {sorted(lengths)} for {len(texts)} texts")
+        if not all(isfinite(each) for vector in vectors for each in vector):
+            raise self._failed("a vector holds what is no finite number")
+        return Embeddings([packed(vector) for vector in vectors], sum(tokens))
+
+    async def rerank(self, query: str, texts: list[str]) -> pb.Scores:
+        rerank = self._functions.rerank
+        if rerank is None:
+            raise self._cannot("does not rerank")
+        scores: Sequence[float] = await self._called(lambda: [float(each) for each in rerank(query, texts)], "rerank")
+        if len(scores) != len(texts) or not all(map(isfinite, scores)):
+            raise self._failed(f"{len(scores)} scores for {len(texts)} texts, or one that is no finite number")
+        return pb.Scores(scores=scores, prompt_tokens=sum(map(self._functions.count, (query, *texts))))
+
+    async def close(self) -> None:
+        self._waiting.clear()
+        for answer in list(self._running.values()):
+            answer.cancel()
+        if self._functions.close is not None:
+            await on_own_thread(self._functions.close, "functions-close")
+
+    def _start_next(self) -> None:
+        write = self._functions.write
+        while write is not None and self._waiting and len(self._running) < self._facts.concurrency:
+            answer = self._waiting.popleft()
+            self._running[answer.ticket] = answer
+            answer.start(write, self._done)
+
+    def _done(self, answer: WrittenAnswer) -> None:
+        del self._running[answer.ticket]
+        self._steps += answer.steps + 1
+        self._start_next()
+
+    async def _called(self, call: Callable[[], T], what: str) -> T:
+        """Run a call on a thread. It keeps its place until it has ended, also when nobody waits any more."""
+        await self._places.acquire()
+        self._calls += 1
+        running = asyncio.ensure_future(on_own_thread(call, f"functions-{what}"))
+        running.add_done_callback(self._call_done)
+        return await asyncio.shield(running)
+
+    def _call_done(self, running: "asyncio.Future[T]") -> None:
+        self._places.release()
+        self._calls -= 1
+        self._steps += 1
+        if not running.cancelled():
+            running.exception()  # seen, though nobody may wait for it
+
+    def _cannot(self, what: str, field: str = "") -> RequestRefused:
+        return RequestRefused(pb.FAULT_BAD_REQUEST, f"the {self._facts.name} engine {what}", field)
+
+    def _failed(self, what: str) -> RequestRefused:
+        return RequestRefused(pb.FAULT_ENGINE, f"the {self._facts.name} engine failed: it answered with {what}")

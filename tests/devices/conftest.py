@@ -1,0 +1,51 @@
+"""A mesh on a machine with NVIDIA's devices. Nothing here runs without them, and without being asked for."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from weft_testing.story import MeshUnderTest
+
+VARIABLE = "WEFT_TEST_DEVICES"
+_ASK = ("nvidia-smi", "--format=csv,noheader,nounits", "--query-gpu=index,uuid,memory.total,memory.used")
+MIB = 1 << 20
+
+
+class Seen(NamedTuple):
+    """A device as its vendor's tool tells of it; bytes."""
+
+    number: int
+    uuid: str
+    memory: int
+    used: int
+
+
+def seen() -> list[Seen]:
+    """All of them, now."""
+    said = subprocess.run(_ASK, capture_output=True, text=True, timeout=60, check=True).stdout
+    rows = [[part.strip() for part in line.split(",")] for line in said.splitlines() if line.strip()]
+    return [Seen(int(number), uuid, int(memory) * MIB, int(used) * MIB) for number, uuid, memory, used in rows]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _asked_for() -> None:  # pyright: ignore[reportUnusedFunction]
+    """One variable, off by default; where it is on, a machine without devices is a failure and no skip."""
+    if os.environ.get(VARIABLE) != "1":
+        pytest.skip(f"needs accelerators of NVIDIA: {VARIABLE}=1 runs it")
+    assert shutil.which("nvidia-smi"), f"{VARIABLE} is 1, and there is no nvidia-smi"
+
+
+@pytest.fixture(scope="session")
+def mesh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeshUnderTest]:
+    """A mesh whose worker has nothing installed but what Weft brings."""
+    with MeshUnderTest(tmp_path_factory.mktemp("devices")) as mesh:
+        yield mesh
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path
