@@ -39,6 +39,12 @@ PROFILE = {
     "arguments": {"memory_bytes": {"type": "integer"}},
     "install": {"package": "weft-passing"},
 }
+RECIPE = {
+    "engine": "passing",
+    "variants": [
+        {"vendor": "cpu", "package": "weft-passing", "version": "1", "requirements": ["weft-passing==1"], "disk": 1}
+    ],
+}
 SIMULATED = {"source": {"kind": "simulated"}, "engine": "simulated", "min_replicas": 0}
 
 
@@ -90,6 +96,8 @@ class Known:
             self._made += 1
             ONE_BY_ONE.put(f"{self._mesh.url}/api/secrets/{name}", json={"value": "open sesame"})
             return {"name": name}
+        if path.startswith("/api/backend-recipes/"):
+            return {"engine": self._post("/api/backend-recipes", {"recipe": RECIPE, "profile": PROFILE})["engine"]}
         if path.startswith("/api/replicas/"):
             return {"id": self._mesh.ready_replicas()[0]["id"]}
         if path.startswith("/api/requests/"):
@@ -113,6 +121,8 @@ class Known:
                 nonce = str(int(time.time()))
                 signature = key.sign(f"weft-{operation.rsplit('/', 1)[1]}:{node}:{nonce}".encode())
                 return {"node": node, "nonce": nonce, "signature": base64.b64encode(signature).decode()}
+            case "POST /api/backend-recipes":
+                return {"recipe": RECIPE, "profile": PROFILE}
             case "POST /v1/embeddings":
                 return {"model": "tiny-embed", "input": "What is the capital of France?"}
             case "POST /v1/rerank":

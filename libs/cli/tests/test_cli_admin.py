@@ -46,6 +46,7 @@ CAPS = {"caps": {"replicas_per_model": 2, "vram_budget": None}}
         ("nodes resume n", {}, "POST", "/api/nodes/n/resume", {}, "takes replicas again"),
         ("tokens revoke t", {}, "DELETE", "/api/tokens/t", None, "revoked"),
         ("engines remove e", {}, "DELETE", "/api/engine-profiles/e", None, "the mesh knows e no more"),
+        ("backends remove e", {}, "DELETE", "/api/backend-recipes/e", None, "the recipe of e is withdrawn"),
         ("brake lift --reason fire", {}, "POST", "/api/brake/lift", {"reason": "fire"}, "lifted"),
     ],
 )
@@ -91,6 +92,64 @@ def test_engines_are_listed_with_who_the_mesh_knows_them_from(fake: FakeGateway,
     rows = [line.split("  ") for line in weft("engines").stdout.splitlines()]
     assert ["echo", "an admin", "chat", "no files", "cpu", "d1"] in [[w.strip() for w in row if w] for row in rows]
     assert ["vllm", "Weft", "chat", "no files", "cpu", "d2"] in [[w.strip() for w in row if w] for row in rows]
+
+
+RECIPE = """
+engine: echo
+variants:
+  - {vendor: cpu, package: weft-echo, version: "1.0", requirements: ["weft-echo==1.0"], disk: 50_000_000}
+"""
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_recipe_is_read_from_yaml_alone_or_with_its_engines_profile(
+    fake: FakeGateway, weft: Weft, tmp_path: Path, beside: bool
+) -> None:
+    fake.otherwise = (201, {"engine": "echo"})
+    text = "recipe:" + RECIPE.replace("\n", "\n  ") + "\nprofile: {name: echo}\n" if beside else RECIPE
+    (tmp_path / "echo.yaml").write_text(text)
+    done = weft(f"backends add {tmp_path}/echo.yaml")
+    assert 0 == done.exit_code, done.output
+    ((method, path, body),) = fake.asked
+    assert ("POST", "/api/backend-recipes") == (method, path)
+    assert ("echo", 50_000_000) == (body["recipe"]["engine"], body["recipe"]["variants"][0]["disk"])
+    assert ({"name": "echo"} if beside else None) == body.get("profile")
+    assert "nodes install echo by this recipe" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "can't be read"),
+        ("a: [", "is no YAML"),
+        ("[]", "holds no fields"),
+        (RECIPE.replace("weft-echo==1.0", "--index-url=x"), "is no requirement: want a name and versions"),
+        (RECIPE.replace("disk", "dsik"), "variants.0.dsik is not a field of a recipe"),
+    ],
+)
+def test_a_recipe_that_can_not_be_used_is_wrong_usage_and_reaches_nobody(
+    fake: FakeGateway, weft: Weft, tmp_path: Path, text: str | None, words: str
+) -> None:
+    if text is not None:
+        (tmp_path / "echo.yaml").write_text(text)
+    failure = weft(f"backends add {tmp_path}/echo.yaml").exception
+    assert isinstance(failure, Failure)
+    assert (Exit.USAGE, []) == (failure.exit, fake.asked)
+    assert words in str(failure)
+
+
+def test_backends_are_listed_by_node_with_what_is_being_installed(fake: FakeGateway, weft: Weft) -> None:
+    installing = {"replica": "m-1-1", "model_name": "m", "engine": "vllm", "since": 1.0, "last_end": "no index"}
+    there = {"engine": "simulated", "version": "1", "vendors": ["cpu"], "profile": "p"}
+    items: list[dict[str, Any]] = [
+        {"node": "n-1", "node_name": "one", "allowed": True, "installed": [there], "installing": [installing]},
+        {"node": "n-2", "node_name": "two", "allowed": False, "installed": [], "installing": []},
+    ]
+    fake.otherwise = (200, {"items": items, "next": None})
+    rows = [[w.strip() for w in line.split("  ") if w.strip()] for line in weft("backends").stdout.splitlines()]
+    assert ["one", "simulated", "1", "cpu", "installed", "-"] in rows
+    assert ["one", "vllm", "-", "-", "installing", "no index"] in rows
+    assert ["two", "-", "-", "-", "installs nothing", "WEFT_INSTALL is none there"] in rows
 
 
 def test_a_tokens_secret_is_printed_with_the_line_for_the_new_machine(fake: FakeGateway, weft: Weft) -> None:

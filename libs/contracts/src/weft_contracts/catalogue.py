@@ -68,8 +68,6 @@ class Entry:
 
 
 UNWRITTEN: Mapping[type[Fact], str] = {
-    request.BackendRequested: "the gateway, when it has the route",
-    request.BackendWithdrawalRequested: "the gateway, when it has the route",
     run.Fetching: "a worker that fetches a model's files before a run starts",
     replica.Evicted: "the scheduler, when it makes room for another replica",
     Voided: "an operator who sets a commit aside that can't be read; it may stand on any aggregate",

@@ -56,13 +56,13 @@ def evolve_run(node: NodeId, run: RunView | None, fact: RunFact, recorded: Recor
     )
     match fact.type:
         case "installing":
-            return changed(stamp, engine=fact.engine)
+            return changed(stamp, engine=fact.engine, last_end=_last_end(run))
         case "fetching":
             return changed(stamp, phase="fetching", engine=run.engine if run else None)
         case "loading":
             engine = run.engine if run else None
-            ended = "" if run is None else run.reason if run.stopped == "exited" else run.last_end
-            return changed(stamp, phase="loading", incarnation=fact.incarnation, engine=engine, last_end=ended)
+            incarnation = fact.incarnation
+            return changed(stamp, phase="loading", incarnation=incarnation, engine=engine, last_end=_last_end(run))
         case "ready":
             return changed(
                 stamp,
@@ -99,6 +99,13 @@ _BLANK = RunView(
     sequence=0,
     at=0.0,
 )
+
+
+def _last_end(run: RunView | None) -> str:
+    """Why the last start ended, where this one follows on it."""
+    if run is None:
+        return ""
+    return run.reason if run.stopped == "exited" else run.last_end
 
 
 def _still(run: RunView | None, stamp: RunView, phase: Phase, incarnation: Incarnation, reason: str) -> RunView:

@@ -16,6 +16,7 @@ from weft_runtime.service import Runtime
 
 from weft_gateway.domain.client_address import networks
 from weft_gateway.inbound.admin.asking import Asking
+from weft_gateway.inbound.admin.backends import Backends
 from weft_gateway.inbound.admin.brake import Brake
 from weft_gateway.inbound.admin.engine_profiles import EngineProfiles
 from weft_gateway.inbound.admin.events import Events
@@ -129,6 +130,7 @@ async def start(runtime: Runtime) -> None:
         APIKeys(memory.keys, asking, KeyNames(runtime)).router,
         EngineProfiles(directory, asking).router,
         NamedSecrets(directory, asking, sealed).router,
+        Backends(directory, asking).router,
         Brake(asking).router,
         Upgrades(directory, asking).router,
         Joining(directory, tokens, asking, credential, quota, certified=tls.authority is not None).router,

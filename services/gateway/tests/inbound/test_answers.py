@@ -25,6 +25,7 @@ from weft_contracts.facts.values import (
 )
 from weft_contracts.ids import InspectionId, NodeId
 from weft_gateway.domain import value_shapes
+from weft_gateway.inbound.admin.backends import Backends
 from weft_gateway.inbound.admin.brake import Brake
 from weft_gateway.inbound.admin.engine_profiles import EngineProfiles
 from weft_gateway.inbound.admin.events import Events
@@ -136,6 +137,7 @@ def api() -> dict[str, Any]:
         APIKeys(NONE, NONE, NONE),
         EngineProfiles(NONE, NONE),
         NamedSecrets(NONE, NONE, NONE),
+        Backends(NONE, NONE),
         Brake(NONE),
         Upgrades(NONE, NONE),
         Models(NONE, NONE, NONE),

@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from weft_contracts.engines.profile import FileFormat
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.values import EngineName
 from weft_contracts.subjects import Kind
@@ -20,6 +21,8 @@ class Requested(_Inspection, frozen=True):
     source: str
     """`builtin:<name>` or `path:<path>`."""
     engine: EngineName
+    formats: tuple[FileFormat, ...] = ()
+    """That the engine loads, for a node that doesn't know the engine yet; empty: it is one that Weft comes with."""
 
 
 InspectionFact = Annotated[Requested, Field()]

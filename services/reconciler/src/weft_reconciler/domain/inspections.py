@@ -7,6 +7,7 @@ from typing import NamedTuple
 from weft_contracts import subjects
 from weft_contracts.commit import Cause, Commit, Guard, Recorded
 from weft_contracts.digest import source_key
+from weft_contracts.engines import BUILTIN, Profiles
 from weft_contracts.facts.inspection import Requested
 from weft_contracts.facts.machine import FileFound, FileMissing
 from weft_contracts.facts.node import Removed
@@ -102,9 +103,10 @@ class Inspections:
             del self._open[key]
 
 
-def inspection_commit(key: InspectionKey, node: NodeId, since: int, cause: Cause) -> Commit:
+def inspection_commit(key: InspectionKey, node: NodeId, since: int, cause: Cause, engines: Profiles) -> Commit:
     """The commit that asks a node; the same for every decider that wants an answer newer than `since`."""
     id = inspection_id(f"{key.source}\n{key.engine}\n{node}\n{since}".encode())
     aggregate = subjects.inspection(node, id)
-    fact = Requested(source=key.source, engine=key.engine)
+    profile = engines.get(key.engine) if key.engine not in BUILTIN else None
+    fact = Requested(source=key.source, engine=key.engine, formats=profile.formats if profile is not None else ())
     return Commit(aggregate, (fact,), Guard(aggregate, 0), cause)

@@ -32,16 +32,16 @@ def _inspections(state: State, undecided: Iterable[PendingRequest]) -> Iterator[
             since = asked_since(pending, pending.asked.spec)
             if key is not None:
                 for node in state.inspections.missing(key, nodes.get(key.engine, {}), since):
-                    yield inspection_commit(key, node, since, pending.cause)
+                    yield inspection_commit(key, node, since, pending.cause, state.fleet.engines)
     for model in state.fleet.models.values():
         retried = state.retried.get(model.id, 0)
         for key in () if model.deleted else _sources(model):
             able = nodes.get(key.engine, {})
             for node in state.inspections.missing(key, able, 0):
-                yield inspection_commit(key, node, 0, model.cause)
+                yield inspection_commit(key, node, 0, model.cause, state.fleet.engines)
             if retried:
                 for node in state.inspections.refused(key, able, retried):
-                    yield inspection_commit(key, node, retried, model.cause)
+                    yield inspection_commit(key, node, retried, model.cause, state.fleet.engines)
 
 
 def _sources(model: ModelView) -> Iterator[InspectionKey]:

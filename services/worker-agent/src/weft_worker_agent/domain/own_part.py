@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
 from weft_contracts.commit import Cause, Recorded
+from weft_contracts.engines import FileFormat
 from weft_contracts.facts import inspection, machine, node, run
 from weft_contracts.facts.fact import Fact
 from weft_contracts.ids import Incarnation, InspectionId, ReplicaId
@@ -67,6 +68,8 @@ class Question:
     source: str
     engine: str
     cause: Cause
+    formats: tuple[FileFormat, ...] = ()
+    """That the engine loads, where this node may not know it yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,7 @@ def _one(part: OwnPart, commit: Recorded, fact: Fact) -> OwnPart:
             return replace(part, questions=_without(part.questions, fact.inspection))
         case inspection.Requested():
             id = InspectionId(commit.aggregate.key.rpartition(".")[2])
-            question = Question(fact.source, fact.engine, commit.cause)
+            question = Question(fact.source, fact.engine, commit.cause, fact.formats)
             return replace(part, questions={**part.questions, id: question})
         case _ if commit.aggregate.kind == "run":
             return _ran(part, commit, fact)

@@ -54,17 +54,16 @@ def ended(tries: Tries, host: Host, now: float) -> Tries:
     assert host.end is not None
     if tries.counted == host.incarnation:
         return tries
-    tries = replace(tries, counted=host.incarnation)
+    tries = replace(tries, counted=host.incarnation, installs=tries.installs + 1 if host.end.uninstalled else 0)
+    if 0 < tries.installs < MAX_INSTALLS:
+        wait = min(FIRST_INSTALL_WAIT_S * WAIT_FACTOR ** (tries.installs - 1), LONGEST_INSTALL_WAIT_S)
+        return replace(tries, starts=tries.starts[:-1], next_at=now + wait)
+    if tries.installs:
+        return replace(tries, given_up=GivenUp(host.end.reason, False, host.end.last_lines))
     if host.given_up_for:
         return replace(tries, given_up=GivenUp(host.given_up_for, False, host.end.last_lines))
     if host.end.permanent or host.end.local:
         return replace(tries, given_up=GivenUp(host.end.reason, host.end.permanent, host.end.last_lines))
-    if host.end.uninstalled:
-        if tries.installs + 1 >= MAX_INSTALLS:
-            return replace(tries, given_up=GivenUp(host.end.reason, False, host.end.last_lines))
-        wait = min(FIRST_INSTALL_WAIT_S * WAIT_FACTOR**tries.installs, LONGEST_INSTALL_WAIT_S)
-        return replace(tries, starts=tries.starts[:-1], installs=tries.installs + 1, next_at=now + wait)
-    tries = replace(tries, installs=0)
     recent = sum(at > now - WINDOW_S for at in tries.starts)
     if recent > MAX_RESTARTS:
         return replace(tries, given_up=GivenUp(host.end.reason, False, host.end.last_lines))

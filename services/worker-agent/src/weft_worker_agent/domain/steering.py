@@ -132,13 +132,7 @@ def _of_living(
             return [Retire(host.incarnation, SUPERSEDED_S)]
         if assignment.retirement is not None:
             return [Retire(host.incarnation, assignment.retirement.deadline_s)]
-    if (
-        not host.installing
-        and host.answering is None
-        and host.retire_at is None
-        and host.term_at is None
-        and assignment is not None
-    ):
+    if host.answering is None and host.retire_at is None and host.term_at is None and assignment is not None:
         late = overdue(host, assignment.fact.spec.weights.weight_bytes, bounds, now)
         if late is not None:
             return [Signal(host.incarnation, "TERM", late, for_good=True)]

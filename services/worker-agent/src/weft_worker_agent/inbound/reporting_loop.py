@@ -116,7 +116,8 @@ class Reporting:
         """Look, and append what was found. False if it could not be appended."""
         try:
             async with asyncio.timeout(_LOOK_S):
-                found = await asyncio.to_thread(look, question.source, question.engine, self._hosts.engines)
+                engine, formats = question.engine, question.formats
+                found = await asyncio.to_thread(look, question.source, engine, self._hosts.engines, formats)
             fact: FileFound | FileMissing = FileFound(
                 inspection=id,
                 source=question.source,

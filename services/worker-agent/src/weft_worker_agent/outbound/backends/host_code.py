@@ -39,6 +39,7 @@ def bundle(folder: Path) -> Path:
             (about / "METADATA").write_text(
                 f"Metadata-Version: 2.1\nName: {name}\nVersion: {importlib.metadata.version(name)}\n"
             )
+            (about / "entry_points.txt").write_text(_entry_points(name))
         try:
             os.rename(making, target)
         except OSError:
@@ -56,6 +57,11 @@ def _source(name: str) -> Path:
     return Path(found.origin).parent
 
 
+def _entry_points(name: str) -> str:
+    """What the package is to others: vLLM takes its plugins by them."""
+    return importlib.metadata.distribution(name).read_text("entry_points.txt") or ""
+
+
 def _files(source: Path) -> Iterator[Path]:
     for path in sorted(source.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
@@ -65,7 +71,7 @@ def _files(source: Path) -> Iterator[Path]:
 def _digest(sources: dict[str, Path]) -> str:
     content = hashlib.sha256()
     for name, source in sources.items():
-        content.update(f"{name} {importlib.metadata.version(name)}\0".encode())
+        content.update(f"{name} {importlib.metadata.version(name)}\0{_entry_points(name)}\0".encode())
         for path in _files(source):
             content.update(f"{path.relative_to(source)}\0{path.stat().st_size}\0".encode())
             content.update(path.read_bytes())

@@ -3,12 +3,12 @@
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from weft_contracts.engines import BUILTIN, EngineProfile, FileFormat, Profiles
+from weft_contracts.engines import BUILTIN, FileFormat, Profiles
 from weft_contracts.facts.values import BuiltinSource, PathSource, Source, Weights
 
 from weft_worker_agent.domain.weights import weights_of_config
@@ -41,17 +41,19 @@ class NotFound(Exception):
     """No usable model; the message is a sentence for people."""
 
 
-def look(source: str, engine: str, engines: Profiles = BUILTIN) -> Found:
+def look(source: str, engine: str, engines: Profiles = BUILTIN, formats: Sequence[FileFormat] = ()) -> Found:
     """Look at a source, given by its key, for one of the engines. Reads headers and hashes metadata files: call it in
-    a thread. Raises NotFound."""
+    a thread. `formats`: what an engine loads that this node doesn't know yet. Raises NotFound."""
     profile = engines.get(engine)
-    if profile is None:
+    if profile is not None:
+        formats = profile.formats
+    elif not formats:
         raise NotFound(f"this node knows no engine {engine}")
-    if not profile.formats:
+    if not formats:
         return Found(None, 0, Weights(format="none"), ())
     try:
         named = source_of(source)
-        format = _format_of(named, profile)
+        format = _format_of(named, formats)
         files = files_of(named, format)
     except SourceMissing as missing:
         raise NotFound(str(missing)) from None
@@ -73,13 +75,13 @@ def look(source: str, engine: str, engines: Profiles = BUILTIN) -> Found:
         raise NotFound(f"{files.path} can't be read on this node: {error.strerror or error}") from None
 
 
-def _format_of(source: Source, profile: EngineProfile) -> FileFormat:
+def _format_of(source: Source, formats: Sequence[FileFormat]) -> FileFormat:
     """How the source is written that the engine should load: a folder holds safetensors, a file is GGUF."""
     if isinstance(source, PathSource):
         likely: FileFormat = "safetensors" if os.path.isdir(source.path) else "gguf"
-        if likely in profile.formats:
+        if likely in formats:
             return likely
-    return profile.formats[0]
+    return formats[0]
 
 
 def _gguf(files: Files, engine: str) -> tuple[Found, list[Path]]:

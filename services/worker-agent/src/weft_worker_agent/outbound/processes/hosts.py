@@ -206,12 +206,21 @@ class Hosts:
     def _start(self, start: Start) -> None:
         incarnation = Incarnation(f"i-{secrets.token_hex(8)}")
         fact = start.assignment.fact
-        host = Host(fact.replica, fact.epoch, incarnation, self._context.clock())
+        host = Host(
+            fact.replica, fact.epoch, incarnation, self._context.clock(), installing=self._lacks(start.assignment)
+        )
         key = source_key(fact.spec)
         identity = LaunchIdentity(fact.replica, fact.epoch, incarnation, key, fact.spec.engine)
         entry = HostEntry(host, identity, self._context)
         self._entries[incarnation] = entry
         self._in_background(self._spawn(entry, start))
+
+    def _lacks(self, assignment: Assignment) -> bool:
+        """Whether its engine must be installed before."""
+        variant, installer = assignment.fact.backend, self._installer
+        if variant is None or installer is None:
+            return False
+        return installer.find(assignment.fact.spec.engine, variant.vendor) is None
 
     async def _spawn(self, entry: HostEntry, start: Start) -> None:
         identity, assignment = entry.identity, start.assignment
@@ -280,16 +289,15 @@ class Hosts:
         """
         engine, variant, installer = entry.identity.engine, assignment.fact.backend, self._installer
         vendors: list[Vendor] = [device.vendor for device in devices if device.vendor != "cpu"]
-        vendor: Vendor = vendors[0] if vendors else "cpu"
+        vendor: Vendor = variant.vendor if variant is not None else vendors[0] if vendors else "cpu"
         own = Interpreter(self._pythons.get(engine, self._python), {})
         if installer is None or (variant is None and engine in self._pythons):
             return own
         backend = installer.find(engine, vendor)
         if backend is None and variant is not None:
-            entry.host = replace(entry.host, installing=True)
-            self._context.wake()
             backend = await installer.want(engine, variant)
             entry.host = replace(entry.host, installing=False, started_at=self._context.clock())
+            self._context.wake()
         return await installer.interpreter(backend) if backend is not None else own
 
     async def _secrets_of(self, entry: HostEntry, assignment: Assignment) -> dict[str, HeldSecret] | None:

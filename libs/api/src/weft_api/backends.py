@@ -1,0 +1,77 @@
+"""Answers about backends: what nodes have and are getting, and how engines are installed. Sizes are bytes."""
+
+from typing import Literal
+
+from typing_extensions import TypedDict
+from weft_contracts.facts.values import EngineName, Vendor
+
+from weft_api.values import Backend
+
+
+class BackendInstall(TypedDict):
+    """An install for a replica that waits for it. `last_end`: why the last try failed; null: none did."""
+
+    replica: str
+    model_name: str
+    engine: EngineName
+    since: float
+    last_end: str | None
+
+
+class NodeBackends(TypedDict):
+    """One node's. `allowed`: whether it may install any; `disk_free`: of the disk that takes them; null: not known."""
+
+    node: str
+    node_name: str
+    allowed: bool | None
+    disk_free: int | None
+    installed: list[Backend]
+    installing: list[BackendInstall]
+
+
+class NodeBackendsPage(TypedDict):
+    """Nodes by id, and the cursor of the next page."""
+
+    items: list[NodeBackends]
+    next: str | None
+
+
+class SystemNeed(TypedDict):
+    """Something of the system that is looked for before anything is installed; `say` is told where it is not there."""
+
+    kind: Literal["library", "device"]
+    name: str
+    say: str
+
+
+class BackendVariant(TypedDict):
+    """What is installed for an engine on one vendor's devices; see contracts' BackendVariant."""
+
+    vendor: Vendor
+    package: str
+    version: str
+    requirements: list[str]
+    constraints: list[str]
+    excludes: list[str]
+    hashes: dict[str, list[str]]
+    locked: bool
+    find_links: bool
+    driver_least: str
+    driver_below: str
+    disk: int
+    needs: list[SystemNeed]
+
+
+class BackendRecipe(TypedDict):
+    """How an engine is installed. `builtin`: as Weft's own catalogue says."""
+
+    engine: EngineName
+    builtin: bool
+    variants: list[BackendVariant]
+
+
+class BackendRecipePage(TypedDict):
+    """Recipes by engine, and the cursor of the next page."""
+
+    items: list[BackendRecipe]
+    next: str | None

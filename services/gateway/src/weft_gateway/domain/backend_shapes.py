@@ -1,0 +1,46 @@
+"""What the API shows of backends: of a node's, and of how engines are installed."""
+
+from typing import cast
+
+import weft_api as api
+from weft_contracts.backends import BackendRecipe, BackendVariant
+from weft_fleet import Fleet, NodeView
+
+from weft_gateway.domain.value_shapes import backend_shape
+
+
+def node_backends_shape(fleet: Fleet, node: NodeView) -> api.NodeBackends:
+    """What a node has installed, and what it installs for replicas that are assigned to it."""
+    installing: list[api.BackendInstall] = []
+    for id in fleet.assigned(node.id).assignments:
+        replica = fleet.replicas.get(id)
+        run = replica.runs.get(node.id) if replica is not None else None
+        if replica is not None and run is not None and run.phase == "installing":
+            model = fleet.models.get(replica.model)
+            installing.append(
+                {
+                    "replica": id,
+                    "model_name": model.name if model is not None else "",
+                    "engine": run.engine or "",
+                    "since": run.at,
+                    "last_end": run.last_end or None,
+                }
+            )
+    installs = node.installs
+    return {
+        "node": node.id,
+        "node_name": node.name,
+        "allowed": installs.allowed if installs is not None else None,
+        "disk_free": installs.disk_free if installs is not None else None,
+        "installed": [backend_shape(each) for each in node.backends],
+        "installing": installing,
+    }
+
+
+def recipe_shape(recipe: BackendRecipe, *, builtin: bool) -> api.BackendRecipe:
+    """All of it."""
+    return {"engine": recipe.engine, "builtin": builtin, "variants": [_variant(each) for each in recipe.variants]}
+
+
+def _variant(variant: BackendVariant) -> api.BackendVariant:
+    return cast("api.BackendVariant", variant.model_dump(mode="json"))
