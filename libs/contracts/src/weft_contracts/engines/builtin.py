@@ -43,7 +43,7 @@ LLAMA_CPP = EngineProfile(
 
 VLLM = EngineProfile(
     name="vllm",
-    serves=("chat", "embeddings", "rerank"),
+    serves=("chat", "embeddings"),
     formats=("safetensors",),
     vendors=("nvidia", "amd", "intel", "cpu"),
     claim=HeaderClaim(
