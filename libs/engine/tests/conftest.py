@@ -189,6 +189,12 @@ def write_safetensors(path: Path, tensors: dict[str, Weights]) -> None:
 
 
 @pytest.fixture(scope="session")
+def write_tensors() -> Callable[[Path, dict[str, Weights]], None]:
+    """Writes a file of safetensors."""
+    return write_safetensors
+
+
+@pytest.fixture(scope="session")
 def random_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model file made once for all tests."""
     return write_random_model(tmp_path_factory.mktemp("models") / "random.gguf")
@@ -302,10 +308,10 @@ def start_vllm(vllm_python: str, tmp_path_factory: pytest.TempPathFactory) -> Ca
     """Start hosts with vLLM, with changed launches; `end` is the caller's."""
     folder = tmp_path_factory.mktemp("vllm-hosts")
 
-    def start(**changes: Any) -> VllmHost:
+    def start_host(**changes: object) -> VllmHost:
         return VllmHost(vllm_python, folder, **changes)
 
-    return start
+    return start_host
 
 
 @pytest.fixture(scope="session")
@@ -314,7 +320,7 @@ def random_vllm(
 ) -> Generator[VllmHost, None, None]:
     """A host that runs random weights, as `random_model` are, from a folder with safetensors."""
     model = write_random_folder(tmp_path_factory.mktemp("models") / "random")
-    arguments = {"dtype": "float32", "enforce_eager": True, "block_size": 32}
+    arguments = {"enforce_eager": True, "block_size": 32}  # its files name no type: it is computed in float32
     host = start_vllm(model_path=str(model), engine_args=arguments, max_waiting=20)
     yield host
     host.end()

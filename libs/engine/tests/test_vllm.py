@@ -10,8 +10,11 @@ from typing import Any
 import psutil
 import pytest
 import weft_tiny
+from weft_contracts.engines import BUILTIN
+from weft_contracts.facts.values import ModelSpec, PathSource, Weights
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import SessionClient
+from weft_placement.claim import need_of
 from weft_testing.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -32,9 +35,28 @@ ASKED = (
 )
 
 
+CONTEXT, CONCURRENCY = 512, 8
+WEIGHTS = Weights(
+    format="safetensors",
+    weight_bytes=(weft_tiny.folder() / "model.safetensors").stat().st_size,
+    kv_bytes_per_token=2 * 3 * 2 * 64 * 2,
+    kv_heads=2,
+)
+SPEC = ModelSpec(
+    source=PathSource(path="/m"), engine="vllm", weights=WEIGHTS, context_tokens=CONTEXT, concurrency=CONCURRENCY
+)
+CLAIM = need_of(SPEC, BUILTIN["vllm"]).on_each("cpu", 1)
+
+
 @pytest.fixture(scope="module")
 def host(start_vllm: StartVllm) -> Generator[Any, None, None]:
-    host = start_vllm(model_path=str(weft_tiny.folder()), engine_args={"dtype": "float32", "enforce_eager": True})
+    host = start_vllm(
+        model_path=str(weft_tiny.folder()),
+        engine_args={"dtype": "float32", "enforce_eager": True},
+        context_tokens=CONTEXT,
+        concurrency=CONCURRENCY,
+        devices=[{"vendor": "cpu", "bytes": CLAIM}],
+    )
     yield host
     host.end()
 
@@ -169,6 +191,11 @@ async def test_a_bias_decides_a_draw_and_an_unknown_token_is_refused(client: Ses
     assert [300] * 4 == pushed.ids
     last = await ask(client, "x", bias=[pb.TokenBias(id=10**6, value=1)]).end()
     assert (pb.FAULT_BAD_REQUEST, "bias") == (last.fault, last.field)
+
+
+async def test_all_its_processes_together_stay_within_the_claim(host: Any) -> None:
+    taken = sum(process.memory_full_info().pss for process in [psutil.Process(host.process.pid), *host.processes()])
+    assert 0 < taken <= CLAIM
 
 
 async def test_when_its_engine_process_is_killed_the_host_says_so_and_ends(

@@ -153,16 +153,9 @@ def kv_room(
     formula = profile_of(launch.engine).claim
     assert isinstance(formula, HeaderClaim)
     try:
-        room = kv_cache_bytes(launch.devices, weight_bytes(folder, settings, model), formula, blocks)
+        return kv_cache_bytes(launch.devices, weight_bytes(folder, settings, model), formula, blocks, context_tokens)
     except NoRoom as full:
-        raise LoadFailed(str(full), permanent=True) from None
-    if room < blocks.for_requests(1, context_tokens):
-        raise LoadFailed(
-            f"the claim leaves {room} bytes for the KV cache, and one request with a context of {context_tokens} "
-            f"tokens needs {blocks.for_requests(1, context_tokens)} in {model.dtype}",
-            permanent=True,
-        )
-    return room
+        raise LoadFailed(f"{full}, in {model.dtype}", permanent=True) from None
 
 
 def weight_bytes(folder: Path, settings: VllmSettings, model: ModelConfig) -> int:
