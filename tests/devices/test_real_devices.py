@@ -6,6 +6,7 @@ from typing import Any
 
 import psutil
 import pytest
+import weft_tiny
 from weft_testing.story import MeshUnderTest, until
 
 from .conftest import MIB, Seen, seen
@@ -29,9 +30,9 @@ def reported(mesh: MeshUnderTest) -> list[dict[str, Any]]:
 
 
 def deployed(mesh: MeshUnderTest, name: str, **fields: Any) -> dict[str, Any]:
-    """The ready replica of the built-in model on an accelerator, by vLLM, and what it claims."""
+    """The ready replica of the built-in model's safetensors on an accelerator, by vLLM, and what it claims."""
     spec = {
-        "source": {"kind": "builtin", "name": "tiny"},
+        "source": {"kind": "path", "path": str(weft_tiny.folder())},
         "engine": "vllm",
         "selector": {"gpu.vendor": "nvidia"},
         "engine_args": {"dtype": "float32", "enforce_eager": True},

@@ -21,7 +21,7 @@ class Requested(_Inspection, frozen=True):
     source: str
     """`builtin:<name>` or `path:<path>`."""
     engine: EngineName
-    formats: tuple[FileFormat, ...] = ()
+    formats: Annotated[tuple[FileFormat, ...], Field(exclude_if=lambda formats: not formats)] = ()
     """That the engine loads, for a node that doesn't know the engine yet; empty: it is one that Weft comes with."""
 
 
