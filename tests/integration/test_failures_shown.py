@@ -162,6 +162,8 @@ def test_an_engine_that_dies_while_it_loads_is_started_four_times_and_then_given
     assert "SIGKILL" in answer.json()["error"]["message"]
     shown_everywhere(mesh, "frail", "SIGKILL", starts=4)
     assert 4 == len(killed)
+    explained = mesh.weft("explain", "frail").stdout
+    assert "its last process ended: the engine's process was killed by SIGKILL, not by its worker" in explained
 
 
 @pytest.mark.slow

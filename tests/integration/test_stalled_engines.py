@@ -101,7 +101,7 @@ def test_a_host_that_is_stopped_while_it_answers_loses_no_request_and_is_replace
         # then the answer is the same, from the other one
         assert (whole, "") == (words_of(asked.end()), asked.trouble)
     # and the reason is told, and it comes back by itself
-    until("it is told why", lambda: any("its host said nothing for" in why for why in ends_of(mesh, asked.replica)), 60)
+    until("it is told why", lambda: any("its host said nothing for" in why for why in ends_of(mesh, asked.replica)), 45)
     until("it is back", lambda: is_back(mesh, "slow", asked.replica, host.pid), 60)
     assert not host.is_running()
 
@@ -112,7 +112,7 @@ def test_a_host_that_is_stopped_while_nobody_asks_is_replaced(mesh: MeshUnderTes
     host = until("its process is found", lambda: host_of(mesh, replica))
     host.suspend()
 
-    until("it is told why", lambda: any("its host said nothing for" in why for why in ends_of(mesh, replica)), 60)
+    until("it is told why", lambda: any("its host said nothing for" in why for why in ends_of(mesh, replica)), 45)
     assert ends_of(mesh, replica)[-1].endswith(", and it did not end when asked to")
     until("it is back", lambda: is_back(mesh, "tiny", replica, host.pid), 60)
     assert "Paris" in mesh.ask()
@@ -125,7 +125,7 @@ def test_an_idle_engine_that_stands_still_under_a_living_host_is_found_by_its_ca
     (replica,) = until("it is ready", lambda: [each["id"] for each in mesh.ready_replicas("stands")], 60)
     host = until("its process is found", lambda: host_of(mesh, replica))
 
-    until("it is told why", lambda: any("without a step of the engine" in why for why in ends_of(mesh, replica)), 60)
+    until("it is told why", lambda: any("without a step of the engine" in why for why in ends_of(mesh, replica)), 45)
     until("another is started", lambda: host_of(mesh, replica) not in (None, host), 60)
     degraded = [each for each in mesh.facts("run", "degraded") if each["key"].endswith(f".{replica}")]
     assert "without a step of the engine" in degraded[0]["fact"]["why"]
@@ -142,13 +142,13 @@ def test_what_runs_on_an_engine_that_one_request_stopped_goes_on_elsewhere(
     with Asked(mesh, "slow") as asked:
         # when a drawn request stops its engine
         headers = {"x-weft-replica": asked.replica}
-        poison = mesh.chat("[[stall]]", "slow", headers=headers, temperature=1, seed=1)
+        poison = until("it ends", lambda: mesh.chat("[[stall]]", "slow", headers=headers, temperature=1, seed=1))
         # then that one is told
         assert 503 == poison.status_code
         # and the other goes on
         assert (whole, "") == (words_of(asked.end()), asked.trouble)
     why = "without a step of the engine"
-    until("it is told why", lambda: any(why in each for each in ends_of(mesh, asked.replica)), 60)
+    until("it is told why", lambda: any(why in each for each in ends_of(mesh, asked.replica)), 45)
 
 
 def words_of(stream: str) -> list[str]:

@@ -139,3 +139,16 @@ def test_without_a_mesh_the_folder_the_lock_and_the_port_are_looked_at(tmp_path:
     with ThreadPoolExecutor(1) as pool:
         found = own_state.examine(State(tmp_path), None, pool)
     assert ["folder", "lock", "port"] == [each.name for each in found]
+
+
+def test_an_upgrade_that_is_not_finished_is_told_with_who_holds_it_up() -> None:
+    # given
+    node: Any = {"id": "n-1", "name": "rack1-a", "state": "offline", "heard": True}
+    # then
+    assert mesh.upgrade({"finished": True, "formats": [], "behind": []}) is None
+    ready = mesh.upgrade({"finished": False, "formats": [], "behind": []})
+    assert ready is not None
+    assert "weft upgrade finish" in ready.do
+    held = mesh.upgrade({"finished": False, "formats": [], "behind": [node] * 9})
+    assert held is not None
+    assert "rack1-a and 1 more can't read them" in held.says

@@ -189,6 +189,12 @@ def write_safetensors(path: Path, tensors: dict[str, Weights]) -> None:
 
 
 @pytest.fixture(scope="session")
+def write_tensors() -> Callable[[Path, dict[str, Weights]], None]:
+    """Writes a file of safetensors."""
+    return write_safetensors
+
+
+@pytest.fixture(scope="session")
 def random_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model file made once for all tests."""
     return write_random_model(tmp_path_factory.mktemp("models") / "random.gguf")
@@ -278,12 +284,17 @@ class VllmHost:
         return psutil.Process(self.process.pid).children(recursive=True)
 
     def end(self) -> None:
-        """Stop it, however it is."""
-        os.close(self._lifeline)
+        """Kill it, however it is; its processes must end with it."""
+        below = self.processes() if self.process.poll() is None else []
         self.process.kill()
         self.process.wait(30)
+        os.close(self._lifeline)
         assert self.process.stdout is not None
+        said = self.process.stdout.read()
         self.process.stdout.close()
+        assert [] == psutil.wait_procs(below, timeout=30)[1], "vLLM's processes outlived their host"
+        for line in said.splitlines():
+            assert "phase" in json.loads(line), "something else wrote to the host's stdout"
 
 
 @pytest.fixture(scope="session")
@@ -293,12 +304,24 @@ def vllm_python(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="session")
-def random_vllm(vllm_python: str, tmp_path_factory: pytest.TempPathFactory) -> Generator[VllmHost, None, None]:
+def start_vllm(vllm_python: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., VllmHost]:
+    """Start hosts with vLLM, with changed launches; `end` is the caller's."""
+    folder = tmp_path_factory.mktemp("vllm-hosts")
+
+    def start_host(**changes: object) -> VllmHost:
+        return VllmHost(vllm_python, folder, **changes)
+
+    return start_host
+
+
+@pytest.fixture(scope="session")
+def random_vllm(
+    start_vllm: Callable[..., VllmHost], tmp_path_factory: pytest.TempPathFactory
+) -> Generator[VllmHost, None, None]:
     """A host that runs random weights, as `random_model` are, from a folder with safetensors."""
     model = write_random_folder(tmp_path_factory.mktemp("models") / "random")
-    arguments = {"dtype": "float32", "enforce_eager": True, "block_size": 32}
-    folder = tmp_path_factory.mktemp("hosts")
-    host = VllmHost(vllm_python, folder, model_path=str(model), engine_args=arguments, max_waiting=20)
+    arguments = {"enforce_eager": True, "block_size": 32}  # its files name no type: it is computed in float32
+    host = start_vllm(model_path=str(model), engine_args=arguments, max_waiting=20)
     yield host
     host.end()
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from weft_contracts.gen import session_pb2 as pb
-from weft_dataplane import HostLife, RequestRefused, watch_host
+from weft_dataplane import EngineServicer, HostLife, RequestRefused, Ticket, watch_host
 from weft_dataplane.scripted import IDENTITY, ScriptedEngine
-from weft_engine.canary import CanaryFailed, Watchdog, ask
+from weft_engine.canary import CanaryFailed, Unheard, Watchdog, ask
 from weft_engine.host import STILL_S
 
 StartHost = Callable[..., AbstractAsyncContextManager[Any]]
@@ -123,3 +123,17 @@ async def test_requests_of_an_engine_that_stood_still_are_told_that_it_failed_th
         assert "made no step for" in last.error
         assert 0 == await host.exit_code()
         await client.close()
+
+
+async def test_an_engine_whose_work_is_done_elsewhere_is_not_judged_by_its_steps() -> None:
+    class Elsewhere(ScriptedEngine):
+        async def canary(self) -> None:
+            return None
+
+    for engine, moves in ((ScriptedEngine(), False), (Elsewhere(), True)):
+        servicer = EngineServicer(HostLife(IDENTITY))
+        servicer.attach(engine)
+        assert 0 == servicer.status().load.steps
+        engine.submit(pb.Submit(), pb.Prompt(text="x"), Ticket(1, Unheard()))
+        assert moves == (servicer.status().load.steps > 0)
+        assert 1 == servicer.status().load.running

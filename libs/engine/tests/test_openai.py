@@ -80,7 +80,7 @@ def launch(url: str, **given: ArgumentValue) -> Launch:
 
 
 @asynccontextmanager
-async def engine_at(url: str, **given: bool | int | float | str) -> AsyncGenerator[OpenAIServer]:
+async def engine_at(url: str, **given: ArgumentValue) -> AsyncGenerator[OpenAIServer]:
     engine = await load_engine(launch(url, **given))
     assert isinstance(engine, OpenAIServer)
     try:
@@ -550,6 +550,20 @@ async def test_embeddings_and_ranks_come_in_the_order_of_what_was_given() -> Non
             await engine.embed(["a"])
         with pytest.raises(RequestRefused, match="it does not write"):
             ask(engine)
+
+
+async def test_a_server_that_only_ranks_is_ready_by_a_rank() -> None:
+    async def reply(request: Connection) -> None:
+        if "rerank" in request.line:
+            ranks = [{"index": place, "relevance_score": 0.5} for place in range(len(request.body["documents"]))]
+            await request.answer({"results": ranks})
+        else:
+            await request.answer({"error": {"message": "this model makes no embeddings"}}, 400)
+
+    async with scripted(reply) as server, engine_at(server.url, embeddings=True) as engine:
+        assert [0.5, 0.5] == list((await engine.rerank("q", ["a", "b"])).scores)
+        with pytest.raises(RequestRefused, match="this model makes no embeddings"):
+            await engine.embed(["a"])
 
 
 async def test_a_kept_connection_that_the_server_closed_is_no_failure() -> None:

@@ -3,7 +3,18 @@
 import pytest
 from weft_contracts.commit import Cause, Recorded
 from weft_contracts.facts.replica import Placed, Unplaceable
-from weft_contracts.facts.run import Degraded, Failed, Fetching, Installing, Loading, Ready, RunFact, Stopped, Stopping
+from weft_contracts.facts.run import (
+    Degraded,
+    Exceeded,
+    Failed,
+    Fetching,
+    Installing,
+    Loading,
+    Ready,
+    RunFact,
+    Stopped,
+    Stopping,
+)
 from weft_contracts.facts.values import Member, MetadataFile, Receipt
 from weft_contracts.ids import CorrelationId, EventId, Incarnation, ModelId, NodeId, ReplicaId
 from weft_contracts.states import Phase, ReplicaState
@@ -85,6 +96,15 @@ def test_the_same_process_is_still_reached_where_it_was_while_it_degrades_or_sto
     ready, still = after(READY), after(READY, fact)
     stamp = {name: getattr(still, name) for name in ("event_id", "correlation_id", "sequence", "at")}
     assert changed(ready, phase=phase, reason=reason, **stamp) == still
+
+
+def test_a_run_that_exceeds_its_claim_is_the_same_run_with_that_said() -> None:
+    exceeded = Exceeded(epoch=1, incarnation=ONE, device=0, claimed=10, used=20)
+    ready, exceeds = after(READY), after(READY, exceeded)
+    assert changed(ready, claimed=10, used=20) == exceeds
+    # of another start it says nothing, and the next start has nothing of it
+    assert ready == after(READY, exceeded.model_copy(update={"incarnation": TWO}))
+    assert 0 == after(READY, exceeded, DIED, LOADING).used
 
 
 @pytest.mark.parametrize("fact", [Degraded(epoch=1, incarnation=TWO, why="slow"), Stopping(epoch=1, incarnation=TWO)])

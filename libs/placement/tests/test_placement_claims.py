@@ -42,6 +42,39 @@ def test_context_and_concurrency_make_the_cache():
 
 
 @pytest.mark.parametrize(
+    ("keys", "values", "block"),
+    [
+        (None, None, 64),
+        ("f16", "bf16", 64),
+        ("f32", "f32", 128),
+        ("q8_0", "q8_0", 34),
+        ("q5_1", "q5_1", 24),
+        ("q5_0", "q5_0", 22),
+        ("q4_1", "q4_1", 20),
+        ("q4_0", "iq4_nl", 18),
+        ("q4_0", "q8_0", 34),
+        ("q8_0", None, 64),
+    ],
+)
+def test_the_cache_counts_by_its_type_and_by_the_larger_of_two(
+    keys: str | None, values: str | None, block: int
+) -> None:
+    """`block`: bytes of 32 cached values, as ggml lays them out; a value of 16 bits makes 64."""
+    arguments = {"cache_type_k": keys, "cache_type_v": values}
+    given = {name: type for name, type in arguments.items() if type is not None}
+    spec = llama(WEIGHTS).model_copy(update={"engine_args": given})
+    assert 1024 * block // 64 * 1024 * 8 == need(spec).kv
+
+
+def test_every_cache_type_that_llama_cpp_takes_can_be_claimed_and_no_other() -> None:
+    for name in ("cache_type_k", "cache_type_v"):
+        for type in BUILTIN["llama.cpp"].arguments[name].choices:
+            assert need(llama(WEIGHTS).model_copy(update={"engine_args": {name: type}})).kv > 0
+        with pytest.raises(ClaimUnknown, match=f"{name} is 'f64': want one of f32, f16"):
+            need(llama(WEIGHTS).model_copy(update={"engine_args": {name: "f64"}}))
+
+
+@pytest.mark.parametrize(
     ("weights", "missing"),
     [
         (Weights(format="none"), "inspection"),

@@ -229,7 +229,7 @@ def test_a_node_without_so_many_devices_says_how_many_it_lacks_and_how_large() -
     nothing = several_devices.fit([], vllm(10 * GIB, tensor_parallel_size=2))
     assert Miss("has not 2 devices with 7.55 GiB free each", free=0) == nothing
     processor = missed(several_devices.fit(devices(GIB, vendor="cpu"), vllm(10 * GIB, tensor_parallel_size=2)))
-    assert "has not 2 devices with 6.25 GiB free each" == processor.reason
+    assert "has not 2 devices with 6.75 GiB free each" == processor.reason
 
 
 def test_enough_devices_of_mixed_vendors_make_no_replica_and_too_few_are_too_few() -> None:

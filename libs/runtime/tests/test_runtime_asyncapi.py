@@ -29,6 +29,7 @@ DRAFT_7 = {
     *("$ref", "additionalItems", "additionalProperties", "anyOf", "const", "default", "description", "enum"),
     *("exclusiveMaximum", "exclusiveMinimum", "format", "items", "maxItems", "maxLength", "maximum", "minItems"),
     *(
+        "maxProperties",
         "minLength",
         "minimum",
         "oneOf",

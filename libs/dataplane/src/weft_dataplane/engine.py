@@ -119,7 +119,8 @@ class OwnCanary(Protocol):
     """An engine that says itself how it is asked whether it still works: one whose requests cost money, say.
 
     Of every other engine its host asks one token, else one vector, else one score, before it is ready and after a
-    minute without a step.
+    minute without a step. And of such a one time without a step says nothing, since its work may be done elsewhere:
+    the agent judges it by its host's word alone, so it bounds its requests itself.
     """
 
     async def canary(self) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import logging
 import socket
+import time
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ import grpc.aio
 from weft_contracts.gen import session_pb2 as pb
 from weft_contracts.gen import session_pb2_grpc as pb_grpc
 
-from weft_dataplane.engine import Engine
+from weft_dataplane.engine import Engine, OwnCanary
 from weft_dataplane.engine_session import EngineSession, load_frame
 from weft_dataplane.handshake import common_version, refuse
 from weft_dataplane.host_life import HostLife
@@ -178,6 +179,8 @@ class EngineServicer(pb_grpc.EngineServicer):
         if load is not None and life.asks:
             load.running = max(load.running, 1)
         trouble = self._engine.load().trouble if self._engine is not None and life.phase == pb.PHASE_READY else ""
+        if load is not None and load.running and isinstance(self._engine, OwnCanary):
+            load.steps += int(time.monotonic())
         return pb.HostStatus(
             replica=life.identity.replica,
             incarnation=life.identity.incarnation,

@@ -58,7 +58,7 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
         return OTHER_FAILURE
     beat = asyncio.create_task(servicer.beat(), name="beat")
     engine: Engine | None = None
-    watching: asyncio.Task[None] | None = None
+    watching: list[asyncio.Task[None]] = []
     try:
         announcer.say("loading", port=port)
         life.move(pb.PHASE_LOADING)
@@ -67,7 +67,7 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
             return ready.exit_code
         engine = ready
         watchdog = Watchdog(engine, life, launch.canary_after_s)
-        watching = asyncio.create_task(watchdog.run(), name="watchdog")
+        watching.append(asyncio.create_task(watchdog.run(), name="watchdog"))
         engine = traced(engine, launch, os.environ.get(ENDPOINT))
         servicer.attach(engine)
         life.move(pb.PHASE_READY)
@@ -75,7 +75,7 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
         announcer.say("ready", port=port, engine=facts.name, engine_version=facts.version)
         log.info("ready", extra={"port": port, "engine": facts.name, "engine_version": facts.version})
         if isinstance(ready, MayDie):
-            watching = asyncio.create_task(watch(ready, life, triggers, announcer), name="engine-death")
+            watching.append(asyncio.create_task(watch(ready, life, triggers, announcer), name="engine-death"))
         shutdown = await triggers.wait()
         life.retire()
         if unfinished := await finish_requests(servicer, triggers, shutdown, watchdog):
@@ -88,8 +88,8 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
         return PERMANENT_FAILURE if failed.permanent else OTHER_FAILURE
     finally:
         beat.cancel()
-        if watching is not None:
-            watching.cancel()
+        for task in watching:
+            task.cancel()
         await server.stop(STOP_SERVER_S)
         if engine is not None:
             await close_engine(engine)

@@ -205,16 +205,16 @@ class Fleet(FleetTables):
                     self.engines = {**self.engines, profile.name: profile, **BUILTIN}
                 case EngineProfileWithdrawn(engine=engine) if engine not in BUILTIN:
                     self.engines = {name: profile for name, profile in self.engines.items() if name != engine}
-                case SecretSet():
-                    self.secrets = {**self.secrets, fact.name: SecretView(fact.version, fact.sealed, at)}
-                case SecretRemoved(name=removed):
-                    self.secrets = {name: view for name, view in self.secrets.items() if name != removed}
                 case BackendSet(recipe=recipe):
                     self.told_recipes = {**self.told_recipes, recipe.engine: recipe}
                 case BackendWithdrawn(engine=engine):
                     self.told_recipes = {name: each for name, each in self.told_recipes.items() if name != engine}
                 case FormatRaised():
                     self.formats = formats.after(self.formats, fact)
+                case SecretSet():
+                    self.secrets = {**self.secrets, fact.name: SecretView(fact.version, fact.sealed, at)}
+                case SecretRemoved(name=removed):
+                    self.secrets = {name: view for name, view in self.secrets.items() if name != removed}
                 case _:
                     pass
 

@@ -38,6 +38,9 @@ class RunView:
     starts: int = 0
     last_end: str = ""
     """While it starts again: why its last start ended."""
+    claimed: int = 0
+    used: int = 0
+    """Bytes of a device that this start was said to hold beyond what is claimed; 0: it was not."""
 
 
 def evolve_run(node: NodeId, run: RunView | None, fact: RunFact, recorded: Recorded) -> RunView:
@@ -72,6 +75,10 @@ def evolve_run(node: NodeId, run: RunView | None, fact: RunFact, recorded: Recor
             )
         case "degraded":
             return _still(run, stamp, "degraded", fact.incarnation, fact.why)
+        case "exceeded":
+            if run is None or run.incarnation != fact.incarnation:
+                return run if run is not None else changed(stamp, phase="loading", incarnation=fact.incarnation)
+            return changed(run, claimed=fact.claimed, used=fact.used)
         case "stopping":
             return _still(run, stamp, "stopping", fact.incarnation, "")
         case "stopped":

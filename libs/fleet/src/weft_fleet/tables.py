@@ -40,12 +40,12 @@ class FleetTables:
     """When what a node can take last changed (log sequence); the latest comes last."""
     engines: Mapping[str, EngineProfile] = field(default_factory=lambda: dict(BUILTIN))
     """What there is to know of each engine that a spec may name: built-in ones, and those that an admin told of."""
-    secrets: Mapping[str, SecretView] = field(default_factory=dict[str, SecretView])
-    """Secrets by name, which specs may name. Their values are nowhere in the log."""
     told_recipes: Mapping[str, BackendRecipe] = field(default_factory=dict[str, BackendRecipe])
     """How nodes install an engine, where an admin told."""
     formats: Mapping[str, int] = field(default_factory=lambda: dict[str, int]())
     """The facts (`<kind>.<type>`) that may be written in versions above 1, each with the newest one."""
+    secrets: Mapping[str, SecretView] = field(default_factory=dict[str, SecretView])
+    """Secrets by name, which specs may name. Their values are nowhere in the log."""
     _assigned: dict[NodeId, NodeAssignments] = field(default_factory=dict[NodeId, NodeAssignments])
     _names: dict[str, ModelId] = field(default_factory=dict[str, ModelId])
 

@@ -2,13 +2,15 @@
 
 An engine's profile names one of the formulas here and gives its figures.
 
-- `header`: weights with some slack + KV bytes per token × context × concurrency + overhead, each shared out over the
-  devices where tensor parallelism shares it: weights by the number of devices, the KV cache by at most the number of
-  KV heads (more devices than that hold copies), the overhead not at all.
+- `header`: weights with some slack + KV bytes per token, by the cache's type, × context × concurrency + overhead,
+  each shared out over the devices where tensor parallelism shares it: weights by the number of devices, the KV cache
+  by at most the number of KV heads (more devices than that hold copies), the overhead not at all.
 - `argument`: what one of the engine's arguments says, in bytes.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import assert_never
 
 from weft_contracts.engines import ArgumentClaim, EngineProfile, HeaderClaim
@@ -16,6 +18,24 @@ from weft_contracts.facts.values import ModelSpec, Vendor, Weights
 
 MIB = 1 << 20
 GIB = 1 << 30
+
+
+_CACHE_TYPE_ARGUMENTS = ("cache_type_k", "cache_type_v")
+_CACHE_BLOCK_BYTES: Mapping[str, int] = MappingProxyType(
+    {
+        "f32": 128,
+        "f16": 64,
+        "bf16": 64,
+        "q8_0": 34,
+        "q5_1": 24,
+        "q5_0": 22,
+        "q4_1": 20,
+        "q4_0": 18,
+        "iq4_nl": 18,
+    }
+)
+"""Of a block of 32 cached values, by ggml's types: the values' bits, and with quantised ones their scale and offset."""
+_HEADERS_TYPE = "f16"
 
 
 class ClaimUnknown(ValueError):
@@ -58,12 +78,26 @@ def need_of(spec: ModelSpec, profile: EngineProfile) -> Need:
             return Need(_argument(spec, formula), 0, 0)
         case HeaderClaim() as formula:
             weights = _checked(spec.weights)
-            kv = weights.kv_bytes_per_token * spec.context_tokens * spec.concurrency
+            kv = kv_bytes_per_token(spec, profile) * spec.context_tokens * spec.concurrency
             padded = weights.weight_bytes + int(weights.weight_bytes * formula.slack)
             fraction = _fraction(spec, formula)
             return Need(padded, kv, weights.kv_heads, fraction, formula.overhead, formula.cpu_overhead)
         case _:
             assert_never(profile.claim)
+
+
+def kv_bytes_per_token(spec: ModelSpec, profile: EngineProfile) -> int:
+    """Bytes of KV cache for one token: the header's are for values of 16 bits, an argument may name another type.
+
+    Where keys and values are of two types, the larger counts for both: the header doesn't tell how they share.
+    """
+    names = [name for name in _CACHE_TYPE_ARGUMENTS if name in profile.arguments]
+    types = [spec.engine_args.get(name, _HEADERS_TYPE) for name in names]
+    for name, type in zip(names, types, strict=True):
+        if not isinstance(type, str) or type not in _CACHE_BLOCK_BYTES:
+            raise ClaimUnknown(f"engine_args.{name} is {type!r}: want one of {', '.join(_CACHE_BLOCK_BYTES)}")
+    largest = max((_CACHE_BLOCK_BYTES[str(type)] for type in types), default=_CACHE_BLOCK_BYTES[_HEADERS_TYPE])
+    return -(-spec.weights.kv_bytes_per_token * largest // _CACHE_BLOCK_BYTES[_HEADERS_TYPE])
 
 
 def _checked(weights: Weights) -> Weights:

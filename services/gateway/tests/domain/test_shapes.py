@@ -384,6 +384,7 @@ def test_a_node_that_the_log_forgot_has_an_id_and_no_name() -> None:
         (running(phase="stopped", stopped="exited", reason="killed"), "it starts again after: killed"),
         (running(phase="stopped", stopped="retired", reason="retired"), "retired"),
         (running(phase="loading", last_end="killed"), "it starts again after: killed"),
+        (running(claimed=2 << 30, used=5 << 29), "it holds 2.50 GiB of memory and claims 2.00 GiB"),
         (running(phase="loading"), None),
     ],
 )

@@ -18,6 +18,7 @@ from weft_runtime.health import Health
 from weft_runtime.lifeline import lifeline_closed
 
 from weft_worker_agent.domain.steering import TERM_TO_KILL_S
+from weft_worker_agent.inbound.claim_loop import watch_claims
 from weft_worker_agent.inbound.files import listening, metadata_route
 from weft_worker_agent.inbound.log_connection import LogConnection
 from weft_worker_agent.inbound.log_tails import LogTails
@@ -101,8 +102,9 @@ class Agent:
             first_port=settings.grpc_port,
             wake=lambda: self._changed(),
             tls_folder=certificate.folder if certificate is not None else None,
-            secrets=node_secrets,
             canary_after_s=settings.canary_after,
+            secrets=node_secrets,
+            threads=settings.threads(inventory.processors() / settings.parts),
         )
         self._secrets = SecretsLoop(self._own, self._hosts, node_secrets, settings.secrets_every)
         self._bounds = settings.load_bounds
@@ -141,6 +143,7 @@ class Agent:
             "steering": self._steering.run(),
             "log connection": self._log_connection.run(),
             "pulses": self._hosts.watch_pulses(self._settings.stall_bounds),
+            "claims": watch_claims(self._identity.node, self._own, self._hosts),
             "loads": self._hosts.watch_loads(self._bounds.still_s / 4),
             "secrets": self._secrets.run(),
             "pulse": self._beat(),

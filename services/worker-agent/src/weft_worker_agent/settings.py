@@ -30,6 +30,7 @@ from weft_worker_agent.outbound.supervisor.options import (
 )
 
 _SHARE = re.compile(r"1/([1-9][0-9]?)")
+_THREADS = re.compile(r"^(share|[1-9][0-9]{0,2})$")
 _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?")
 
 
@@ -90,20 +91,22 @@ class WorkerSettings(BaseSettings):
     """The first port of engines: each takes the next free one; 0: any free ones."""
     engine_python: str = sys.executable
     """The interpreter that runs engine hosts."""
+    engine_threads: Annotated[str, Field(pattern=_THREADS.pattern)] = "1"
+    """Threads with which an engine computes on the processor; `share`: one for each processor of this worker's."""
     load_deadline: Annotated[float, Field(gt=0, le=86400)] = 300.0
     """Seconds that an engine may take until it is ready, whatever its model; more while it gets on."""
     load_deadline_per_gib: Annotated[float, Field(ge=0, le=3600)] = 20.0
     """Seconds more for each GiB of weights."""
     load_longest: Annotated[float, Field(gt=0, le=7 * 86400)] = 7200.0
     """Seconds after which a load is given up even if it gets on."""
-    secrets_every: Annotated[float, Field(ge=0.1, le=86400)] = 60.0
-    """Seconds between two looks whether a secret that something here names has another value."""
     stall_timeout: Annotated[float, Field(ge=1, le=3600)] = 30.0
     """Seconds that an engine may have work and make no step, or its host say nothing, while nothing computes there."""
     stall_longest: Annotated[float, Field(ge=1, le=86400)] = 600.0
     """The same while its processes compute: a long prompt is one step."""
     canary_after: Annotated[float, Field(ge=0, le=86400)] = 60.0
     """Seconds without a step after which an idle engine is asked for a token; 0: never."""
+    secrets_every: Annotated[float, Field(ge=0.1, le=86400)] = 60.0
+    """Seconds between two looks whether a secret that something here names has another value."""
     stop_timeout: Annotated[float, Field(gt=0, le=MAX_STOP_S)] = DEFAULT_STOP_S
     """Seconds that running requests have when the worker stops."""
     drain_timeout: Annotated[float, Field(ge=0, le=MAX_DRAIN_S)] = DEFAULT_DRAIN_S
@@ -127,6 +130,10 @@ class WorkerSettings(BaseSettings):
     def parts(self) -> int:
         """Into how many parts the machine is divided."""
         return int(self.share.partition("/")[2])
+
+    def threads(self, processors: float) -> int:
+        """With how many threads an engine computes, on so many processors of this worker's."""
+        return max(int(processors), 1) if self.engine_threads == "share" else int(self.engine_threads)
 
     @property
     def use(self) -> Use:

@@ -63,9 +63,13 @@ def _mesh(folder: Path | None, url: str | None, pool: Executor) -> list[Finding]
         status = routes.status(gateway)
     except (Refused, Unreachable) as e:
         return [problem("mesh", "gateway", str(e), "weft logs gateway, or name another: --url URL")]
+    try:
+        waits = mesh.upgrade(routes.upgrade(gateway))
+    except (Refused, Unreachable, KeyError):
+        waits = None  # an older gateway knows of none
     parts = urlsplit(gateway.url)
     own = parts.hostname in _LOOPBACK
-    found = [ok("mesh", "gateway", f"answers at {gateway.url}"), *mesh.examine(status)]
+    found = [ok("mesh", "gateway", f"answers at {gateway.url}"), *mesh.examine(status), *filter(None, [waits])]
     tls = parts.scheme == "https"
     if parts.hostname:
         said = probes.over_http(parts.hostname, parts.port or (443 if tls else 80), "/healthz", tls=tls)

@@ -8,8 +8,9 @@ from weft_client import accelerators
 from weft_cli.doctor.finding import Finding, note, ok, problem, warning
 
 if TYPE_CHECKING:  # types alone: a command need not wait for what defines them
-    from weft_api import Brake, Log, Model, Node, Replica, Status, Tables
+    from weft_api import Brake, Log, Model, Node, Replica, Status, Tables, Upgrade
 
+_NAMED = 8
 SKEW_S = 5.0
 """Clocks further apart make log lines hard to read together; certificates and credentials bear more."""
 SKEW_BAD_S = 300.0
@@ -32,6 +33,18 @@ def _judged(part: Callable[[], list[Finding]]) -> list[Finding]:
         return part()
     except KeyError:
         return []
+
+
+def upgrade(said: "Upgrade") -> Finding | None:
+    """Whether something waits for the end of an upgrade, and for whom that waits."""
+    if said["finished"]:
+        return None
+    behind = [node["name"] for node in said["behind"]]
+    says = "not finished: lists and objects in engine_args are refused"
+    if not behind:
+        return note("mesh", "upgrade", says, "when every service is upgraded: weft upgrade finish")
+    named = ", ".join(behind[:_NAMED]) + (f" and {len(behind) - _NAMED} more" if len(behind) > _NAMED else "")
+    return note("mesh", "upgrade", f"{says}; {named} can't read them", "upgrade their workers: weft upgrade says more")
 
 
 def clock(whose: str, skew_s: float | None) -> Finding | None:

@@ -9,6 +9,8 @@ from weft_contracts.facts.values import Backend, Count, Hardware, Installs, Meta
 from weft_contracts.ids import InspectionId
 from weft_contracts.subjects import Kind
 
+FactName = Annotated[str, Field(max_length=80)]
+"""`<kind>.<type>`."""
 MOST_BACKENDS = 64
 """Engines that one node reports at most: each becomes a label of the node, too."""
 
@@ -28,7 +30,7 @@ class Reported(_Machine, frozen=True):
     agent_version: str
     installs: Installs | None = None
     """What it can install for engines; None: its worker is older than that."""
-    reads: Annotated[dict[str, int], Field(max_length=256)] = {}
+    reads: Annotated[dict[FactName, Annotated[int, Field(ge=1, le=65535)]], Field(max_length=256)] = {}
     """The facts (`<kind>.<type>`) that it reads in versions above 1, each with the newest one (`formats.READS`)."""
 
 

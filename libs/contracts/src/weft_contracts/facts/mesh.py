@@ -67,6 +67,20 @@ class EngineProfileWithdrawn(_Mesh, frozen=True):
     engine: EngineName
 
 
+class BackendSet(_Mesh, frozen=True):
+    """Nodes install an engine by this recipe from here on, whatever it was before."""
+
+    type: Literal["backend_set"] = "backend_set"
+    recipe: BackendRecipe
+
+
+class BackendWithdrawn(_Mesh, frozen=True):
+    """What was told of how this engine is installed counts no more: Weft's own recipe does, where it has one."""
+
+    type: Literal["backend_withdrawn"] = "backend_withdrawn"
+    engine: EngineName
+
+
 class SecretSet(_Mesh, frozen=True):
     """A secret has another value from here on. Only its name stands here."""
 
@@ -84,20 +98,6 @@ class SecretRemoved(_Mesh, frozen=True):
     name: SecretName
 
 
-class BackendSet(_Mesh, frozen=True):
-    """Nodes install an engine by this recipe from here on, whatever it was before."""
-
-    type: Literal["backend_set"] = "backend_set"
-    recipe: BackendRecipe
-
-
-class BackendWithdrawn(_Mesh, frozen=True):
-    """What was told of how this engine is installed counts no more: Weft's own recipe does, where it has one."""
-
-    type: Literal["backend_withdrawn"] = "backend_withdrawn"
-    engine: EngineName
-
-
 MeshFact = Annotated[
     Founded
     | BrakeSet
@@ -105,9 +105,9 @@ MeshFact = Annotated[
     | FormatRaised
     | EngineProfileSet
     | EngineProfileWithdrawn
-    | SecretSet
-    | SecretRemoved
     | BackendSet
-    | BackendWithdrawn,
+    | BackendWithdrawn
+    | SecretSet
+    | SecretRemoved,
     Field(discriminator="type"),
 ]

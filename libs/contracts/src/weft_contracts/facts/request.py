@@ -195,21 +195,6 @@ class EngineProfileWithdrawalRequested(_Request, frozen=True):
     engine: EngineName
 
 
-class SecretRequested(_Request, frozen=True):
-    """Keep a value for a name; the value lies sealed to the registry's key in the bucket of secrets."""
-
-    type: Literal["secret_requested"] = "secret_requested"
-    name: SecretName
-    sealed: SealedId
-
-
-class SecretRemovalRequested(_Request, frozen=True):
-    """Forget a secret that no live revision names."""
-
-    type: Literal["secret_removal_requested"] = "secret_removal_requested"
-    name: SecretName
-
-
 class BackendRequested(_Request, frozen=True):
     """Let nodes install an engine by this recipe; another one of that engine is replaced."""
 
@@ -224,6 +209,21 @@ class BackendWithdrawalRequested(_Request, frozen=True):
 
     type: Literal["backend_withdrawal_requested"] = "backend_withdrawal_requested"
     engine: EngineName
+
+
+class SecretRequested(_Request, frozen=True):
+    """Keep a value for a name; the value lies sealed to the registry's key in the bucket of secrets."""
+
+    type: Literal["secret_requested"] = "secret_requested"
+    name: SecretName
+    sealed: SealedId
+
+
+class SecretRemovalRequested(_Request, frozen=True):
+    """Forget a secret that no live revision names."""
+
+    type: Literal["secret_removal_requested"] = "secret_removal_requested"
+    name: SecretName
 
 
 class DeployRequested(Versioned, _Request, frozen=True):
@@ -307,10 +307,10 @@ RegistryRequest = (
     | TokenRevocationRequested
     | EngineProfileRequested
     | EngineProfileWithdrawalRequested
-    | SecretRequested
-    | SecretRemovalRequested
     | BackendRequested
     | BackendWithdrawalRequested
+    | SecretRequested
+    | SecretRemovalRequested
 )
 ReconcilerRequest = DeployRequested | TrialRequested | DeleteRequested | RetryRequested | UnloadRequested
 GatewayRequest = KeyRequested | KeyRevocationRequested

@@ -59,6 +59,19 @@ class Degraded(_Run, frozen=True):
     why: str
 
 
+class Exceeded(_Run, frozen=True):
+    """Its processes hold more of a device's memory than the replica claims, and have for a while. Told once a start,
+    and again when it is half as much more."""
+
+    type: Literal["exceeded"] = "exceeded"
+    incarnation: Incarnation
+    device: Count
+    claimed: Count
+    """Bytes."""
+    used: Count
+    """Bytes that they hold for themselves."""
+
+
 class Stopping(_Run, frozen=True):
     """It takes nothing new and finishes what runs."""
 
@@ -91,6 +104,6 @@ class Failed(_Run, frozen=True):
 
 
 RunFact = Annotated[
-    Installing | Fetching | Loading | Ready | Degraded | Stopping | Stopped | Failed,
+    Installing | Fetching | Loading | Ready | Degraded | Exceeded | Stopping | Stopped | Failed,
     Field(discriminator="type"),
 ]

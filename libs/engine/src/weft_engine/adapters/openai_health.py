@@ -11,7 +11,7 @@ import msgspec
 from weft_dataplane import LoadFailed
 
 from weft_engine.adapters.openai_errors import error_of
-from weft_engine.adapters.openai_events import ModelList, Unreadable, read_chunk, read_models, read_vectors
+from weft_engine.adapters.openai_events import ModelList, Unreadable, read_chunk, read_models, read_ranks, read_vectors
 from weft_engine.adapters.openai_http import OpenAIHttp, ServerAway, ServerForbidden, Whole
 from weft_engine.adapters.openai_settings import OpenAISettings
 
@@ -125,13 +125,18 @@ class ServerHealth:
         return Trouble(f"the server at {self._http.name} has no model {model!r}: it has {_names(found)}", away=False)
 
     async def _token(self) -> Trouble | None:
-        """Whether it answers a request for one token, or for one vector."""
+        """Whether it answers a request for one token, for one vector, or for one rank."""
         settings = self._settings
         if settings.embeddings:
             whole = await self._post("/embeddings", {"input": ["Hi"]})
             if whole.status == 200:
                 read_vectors(whole.body)
                 return None
+            if whole.status in (400, 404, 405, 422, 501):  # one that ranks makes no embeddings
+                other = await self._post("/rerank", {"query": "Hi", "documents": ["Hi"]})
+                if other.status == 200:
+                    read_ranks(other.body)
+                    return None
             return self._error(whole)
         asked: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}], settings.max_tokens_name: 1}
         whole = await self._post("/chat/completions", asked)

@@ -93,7 +93,10 @@ def environment(launch: Launch) -> dict[str, str]:
         "VLLM_LOGGING_LEVEL": launch.log_level.upper(),
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # by itself it takes all cores of a NUMA node, and binds to them
         "OMP_NUM_THREADS": str(launch.threads),
-    } | ({"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" else {})
+        **({"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" else {}),
+        # else the first log probabilities on a processor wait 15 s for a C++ compiler, and end the engine without one
+        **({"TORCHDYNAMO_DISABLE": "1"} if VllmSettings.of(launch).enforce_eager else {}),
+    }
 
 
 def plan_for(launch: Launch, settings: VllmSettings, folder: Path) -> Plan:
@@ -150,16 +153,9 @@ def kv_room(
     formula = profile_of(launch.engine).claim
     assert isinstance(formula, HeaderClaim)
     try:
-        room = kv_cache_bytes(launch.devices, weight_bytes(folder, settings, model), formula, blocks)
+        return kv_cache_bytes(launch.devices, weight_bytes(folder, settings, model), formula, blocks, context_tokens)
     except NoRoom as full:
-        raise LoadFailed(str(full), permanent=True) from None
-    if room < blocks.for_requests(1, context_tokens):
-        raise LoadFailed(
-            f"the claim leaves {room} bytes for the KV cache, and one request with a context of {context_tokens} "
-            f"tokens needs {blocks.for_requests(1, context_tokens)} in {model.dtype}",
-            permanent=True,
-        )
-    return room
+        raise LoadFailed(f"{full}, in {model.dtype}", permanent=True) from None
 
 
 def weight_bytes(folder: Path, settings: VllmSettings, model: ModelConfig) -> int:

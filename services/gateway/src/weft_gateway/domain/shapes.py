@@ -184,7 +184,15 @@ def _why(view: ReplicaView, run: RunView | None) -> str | None:
         return view.unplaceable.reason
     if run is None:
         return None
-    return trouble_of(run) or run.reason or None
+    return trouble_of(run) or run.reason or _excess_of(run)
+
+
+def _excess_of(run: RunView) -> str | None:
+    """That a run holds more memory than it claims, where it was said to."""
+    if not run.used:
+        return None
+    gib = 1 << 30
+    return f"it holds {run.used / gib:.2f} GiB of memory and claims {run.claimed / gib:.2f} GiB"
 
 
 def brake_shape(brake: BrakeSet) -> api.Brake:

@@ -60,11 +60,11 @@ def answer_deploy(
     fault = fault_of_name(asked.name) or fault_of_spec(asked.spec, engines)
     if fault is not None:
         return pending.rejected(400, fault)
+    if (why := unwritable(asked, state.fleet.formats)) is not None:
+        return pending.rejected(409, why)
     fault = fault_of_secrets(asked.spec, state.fleet.secrets)
     if fault is not None:
         return pending.rejected(422, fault)
-    if (why := unwritable(asked, state.fleet.formats)) is not None:
-        return pending.rejected(409, why)
     wait_s = time.timeouts.deploy_wait
     deploy = Deploy(pending, asked, wait_s, may_wait=time.waited(pending.at) < wait_s)
     nodes = inspected(state)

@@ -77,14 +77,14 @@ def answer(
             return set_profile(state, pending, fact)
         case EngineProfileWithdrawalRequested():
             return withdraw_profile(state, pending, fact)
-        case SecretRequested():
-            return set_secret(state, pending, fact)
-        case SecretRemovalRequested():
-            return remove_secret(state, pending, fact)
         case BackendRequested():
             return set_backend(state, pending, fact)
         case BackendWithdrawalRequested():
             return withdraw_backend(state, pending, fact)
+        case SecretRequested():
+            return set_secret(state, pending, fact)
+        case SecretRemovalRequested():
+            return remove_secret(state, pending, fact)
         case _:  # the others are about one node
             pass
     node = state.fleet.nodes.get(fact.node)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from weft_contracts.facts.values import EngineName, MetadataFile
 from weft_contracts.ids import Incarnation, ReplicaId
 
+from weft_worker_agent.domain.claim_use import ClaimUse
+
 PERMANENT_EXIT = 3
 """The exit status by which a host says that another start would fail the same way."""
 
@@ -63,6 +65,8 @@ class Host:
     kill_at: float | None = None
     failing_since: float | None = None
     """It said that it failed, and is still there."""
+    use: ClaimUse | None = None
+    """Of the machine's memory; None: it claims none, or was not looked at."""
     grew_at: float = float("-inf")
     """When it was last seen to get on with loading."""
     ended_for: str = ""

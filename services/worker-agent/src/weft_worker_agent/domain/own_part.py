@@ -52,6 +52,8 @@ class RunRecord:
     incarnation: Incarnation | None
     cause: Cause
     """Of what follows from its last event."""
+    exceeded: int = 0
+    """Bytes that its process was last said to hold beyond its claim; 0: it was not."""
 
     @property
     def open(self) -> bool:
@@ -140,6 +142,11 @@ def _ran(part: OwnPart, commit: Recorded, fact: Fact) -> OwnPart:
     replica = ReplicaId(commit.aggregate.key.rpartition(".")[2])
     before = part.runs.get(replica)
     match fact:
+        case run.Exceeded():
+            if before is None or before.incarnation != fact.incarnation:
+                return part
+            told = replace(before, exceeded=fact.used, cause=commit.cause)
+            return replace(part, runs={**part.runs, replica: told})
         case run.Loading() | run.Ready() | run.Degraded() | run.Stopping():
             incarnation: Incarnation | None = fact.incarnation
         case run.Installing() | run.Fetching():
@@ -148,7 +155,8 @@ def _ran(part: OwnPart, commit: Recorded, fact: Fact) -> OwnPart:
             incarnation = before.incarnation if before is not None and before.epoch == fact.epoch else None
         case _:
             return part
-    record = RunRecord(fact.epoch, fact.type, incarnation, commit.cause)
+    same = before is not None and before.incarnation == incarnation
+    record = RunRecord(fact.epoch, fact.type, incarnation, commit.cause, before.exceeded if before and same else 0)
     part = replace(part, runs={**part.runs, replica: record})
     assignment = part.assignments.get(replica)
     if assignment is None:

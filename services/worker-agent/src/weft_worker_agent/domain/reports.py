@@ -13,6 +13,7 @@ from weft_contracts.facts import run
 from weft_contracts.facts.run import RunFact
 from weft_contracts.ids import ReplicaId
 
+from weft_worker_agent.domain.claim_use import GROWS
 from weft_worker_agent.domain.hosts import Host
 from weft_worker_agent.domain.own_part import Assignment, OwnPart, RunRecord
 from weft_worker_agent.domain.restarts import Tries
@@ -83,7 +84,7 @@ def _of_living(assignment: Assignment, record: RunRecord | None, host: Host) -> 
         degraded = run.Degraded(epoch=epoch, incarnation=incarnation, why=host.stalled)
         return Report(replica, degraded, record.cause)
     if record.phase == "ready":
-        return None
+        return _of_use(record, host)
     ready = run.Ready(
         epoch=epoch,
         incarnation=incarnation,
@@ -93,6 +94,17 @@ def _of_living(assignment: Assignment, record: RunRecord | None, host: Host) -> 
         metadata=host.answering.metadata,
     )
     return Report(replica, ready, record.cause)
+
+
+def _of_use(record: RunRecord, host: Host) -> Report | None:
+    """That it holds more than it claims, unless the log was told as much."""
+    use = host.use
+    if use is None or use.exceeds <= GROWS * record.exceeded:
+        return None
+    fact = run.Exceeded(
+        epoch=host.epoch, incarnation=host.incarnation, device=use.device, claimed=use.claimed, used=use.exceeds
+    )
+    return Report(host.replica, fact, record.cause)
 
 
 def _of_none(

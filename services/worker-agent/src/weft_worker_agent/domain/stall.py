@@ -10,6 +10,8 @@ SILENT_FROM_S = 3.0
 """A host says something every second."""
 COMPUTES_FROM = 0.05
 """Of one processor: an idle host's own beats take a fifth of that."""
+LOOK_FROM_S = 3.0
+"""Without a step, before its processes are looked at: one that works steps many times in it, and costs no look."""
 MOVE_S = 2.0
 """From the word that it stalls until it is ended: what runs there may be sent elsewhere first."""
 

@@ -56,10 +56,11 @@ class PressureWatch:
                 self._changed()
 
     def _look_at_machine(self, hardware: Hardware) -> None:
-        """The machine's memory counts as the processor's, also where an accelerator shares it."""
+        """The machine's memory counts as the processor's, also where an accelerator shares it. What a host holds
+        beyond its claim is nobody's to place on, so it counts as others'."""
         for device in hardware.devices:
             if device.vendor == "cpu":
-                self._looked(device, used_by_others(self._hosts.pids()))
+                self._looked(device, used_by_others(self._hosts.pids()) + self._hosts.excess)
 
     async def _look_at_nvidia(self, hardware: Hardware) -> None:
         known = {uuid: device for uuid, device in by_uuid(hardware).items() if _is_asked_about(device)}

@@ -59,7 +59,7 @@ def hardware(models: Path, parts: int) -> Hardware:
     """This worker's part of the machine. The processor stands as device 0, with the memory as its own."""
     memory = _memory() // parts
     return Hardware(
-        cpus=round(_processors() / parts, 3),
+        cpus=round(processors() / parts, 3),
         memory=memory,
         disk_free=_disk_free(models),
         architecture=platform.machine(),
@@ -125,7 +125,8 @@ def differs(now: Reported, before: Reported | None) -> bool:
     return now != before
 
 
-def _processors() -> int:
+def processors() -> int:
+    """That this process may run on: of one NUMA node, where the worker was started on one."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return psutil.cpu_count() or 1

@@ -18,6 +18,7 @@ from weft_worker_agent.domain.stall import Pulse, StallBounds, heard, passed, st
 from weft_worker_agent.outbound.files.metadata import Offer
 from weft_worker_agent.outbound.processes.host_watch import HostWatch, Secured
 from weft_worker_agent.outbound.processes.launch import LaunchIdentity, Status
+from weft_worker_agent.outbound.processes.load_progress import Activity
 from weft_worker_agent.outbound.processes.supervisor_client import SupervisedHost
 
 _log: Any = get_logger("weft.hosts")
@@ -55,8 +56,8 @@ class HostEntry:
     offers: tuple[Offer, ...] | None = None
     """None: not looked for yet."""
     pulse: Pulse = Pulse()  # noqa: RUF009 - frozen
-    computed_s: float | None = None
-    """Processor time of its processes at the last look; None: it was not looked at."""
+    activity: Activity | None = None
+    """Of its processes at the last look; None: it was not looked at."""
     load: ReplicaLoad | None = None
     told: dict[str, int] = field(default_factory=dict[str, int])
     """Which version of each secret it has; empty for an adopted one, which is told anew."""

@@ -19,11 +19,12 @@ from weft_contracts.secrets import secrets_in
 from weft_contracts.signals import ReplicaLoad
 from weft_runtime.logs import get_logger
 
+from weft_worker_agent.domain.claim_use import ClaimUse, looked
 from weft_worker_agent.domain.claimed_devices import ClaimedDevice, DeviceGone, claimed_devices
 from weft_worker_agent.domain.hosts import End, Host
 from weft_worker_agent.domain.loading import seen
 from weft_worker_agent.domain.own_part import Assignment
-from weft_worker_agent.domain.stall import COMPUTES_FROM, StallBounds
+from weft_worker_agent.domain.stall import LOOK_FROM_S, StallBounds
 from weft_worker_agent.domain.steering import Action, Forget, Retire, Signal, Start
 from weft_worker_agent.outbound.backends.installer import Installer, InstallFailed, Interpreter
 from weft_worker_agent.outbound.files.metadata import Offer
@@ -34,7 +35,7 @@ from weft_worker_agent.outbound.processes import launch
 from weft_worker_agent.outbound.processes.engine_ports import NoPort, next_port
 from weft_worker_agent.outbound.processes.host_entry import HostContext, HostEntry
 from weft_worker_agent.outbound.processes.launch import LaunchIdentity
-from weft_worker_agent.outbound.processes.load_progress import computed, taken_in
+from weft_worker_agent.outbound.processes.load_progress import activity, taken_in
 from weft_worker_agent.outbound.processes.supervisor_client import (
     SupervisedHost,
     SupervisorClient,
@@ -64,15 +65,16 @@ class Hosts:
         installer: Installer | None = None,
         wake: Callable[[], None],
         tls_folder: Path | None = None,
-        secrets: NodeSecrets | None = None,
         canary_after_s: float = launch.CANARY_AFTER_S,
+        secrets: NodeSecrets | None = None,
+        threads: int = 1,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`address` is where engines listen, `first_port` the lowest of their ports (0: any); `pythons` are the
         interpreters of engines with an environment of their own, `engines` those that this node knows; `installer`
         makes the environments of others (None: nothing is installed); `wake` is called when rules have something to
-        look at. `tls_folder`: the node's certificate, which hosts show; None: they speak plainly. `canary_after_s`:
-        see the launch. `secrets`: where the values come from that a spec names; None: it has none.
+        look at. `tls_folder`: the node's certificate, which hosts show; None: they speak plainly. `canary_after_s`,
+        `threads`: see the launch. `secrets`: where the values come from that a spec names; None: it has none.
         """
         self._context = HostContext(node, address, tls_folder, clock, wake)
         self._supervisor = supervisor
@@ -82,8 +84,9 @@ class Hosts:
         self._pythons = pythons
         self._installer = installer
         self._first_port = first_port
-        self._secrets = secrets
         self._canary_after_s = canary_after_s
+        self._secrets = secrets
+        self._threads = threads
         self._entries: dict[Incarnation, HostEntry] = {}
         self._kills = deque([memory_kills()], maxlen=3)
         """The last looks, so that the first of them is older than the end that is explained by what came since."""
@@ -100,6 +103,33 @@ class Hosts:
     def pids(self) -> list[int]:
         """Of the processes of all living hosts."""
         return [e.pid for e in self._entries.values() if e.pid is not None and e.host.lives]
+
+    def answering(self) -> list[tuple[ReplicaId, int]]:
+        """The living hosts whose engine has answered, with their processes."""
+        entries = [e for e in self._entries.values() if e.host.lives and e.host.answering is not None]
+        return [(e.host.replica, e.pid) for e in entries if e.pid is not None]
+
+    def note_memory(self, claims: Mapping[ReplicaId, tuple[int, int]], held: Mapping[int, int]) -> None:
+        """What hosts hold of the machine's memory, by process; `claims` are the device and the bytes, by replica."""
+        now = self._context.clock()
+        for entry in self._entries.values():
+            claim = claims.get(entry.host.replica)
+            if claim is None or not entry.host.lives or (pid := entry.pid) is None or pid not in held:
+                continue
+            before = entry.host.use or ClaimUse(*claim)
+            use = looked(before, held[pid], now)
+            entry.host = replace(entry.host, use=use)
+            if use.exceeds != before.exceeds:
+                _log.warning(
+                    "host exceeds its claim", replica=entry.host.replica, claimed=use.claimed, used=use.exceeds
+                )
+                self._context.wake()
+
+    @property
+    def excess(self) -> int:
+        """Bytes of the machine's memory that living hosts hold beyond their claims."""
+        uses = [e.host.use for e in self._entries.values() if e.host.lives and e.host.use is not None]
+        return sum(use.excess for use in uses)
 
     def offer(self, replica: str, name: str) -> Offer | None:
         """The metadata file that a living run of a replica registered under a name."""
@@ -156,12 +186,13 @@ class Hosts:
             seconds, last = min(now - last, 2 * every_s), now
             self._kills.append(memory_kills())
             for entry in [e for e in self._entries.values() if e.host.lives]:
-                before, entry.computed_s = entry.computed_s, None
-                if entry.pulse.in_doubt and entry.pid is not None:
-                    entry.computed_s = await asyncio.to_thread(computed, entry.pid)
-                took = 0.0 if before is None or entry.computed_s is None else entry.computed_s - before
+                before, now_seen = entry.activity, None
+                if entry.pulse.still_s >= LOOK_FROM_S and entry.pid is not None:
+                    now_seen = await asyncio.to_thread(activity, entry.pid)
+                entry.activity = now_seen
+                works = before is not None and now_seen is not None and now_seen.works_since(before, seconds)
                 if entry.host.lives:
-                    entry.time_passed(seconds, bounds, computes=took >= COMPUTES_FROM * seconds)
+                    entry.time_passed(seconds, bounds, computes=works)
 
     async def close(self) -> None:
         """Stop watching; the hosts live on."""
@@ -205,15 +236,20 @@ class Hosts:
                 entry.port,
                 self._context.tls_folder,
                 self._canary_after_s,
+                self._threads,
             )
             secrets = await self._secrets_of(entry, assignment)
             argv = launch.command(interpreter.python, file, secrets=secrets is not None)
             if entry.host.retire_at is not None:
                 entry.set_end(End(None, "retired before its start", permanent=False))
                 return
-            environment = {**launch.environment(), **interpreter.environment}
-            told = lines(secrets) if secrets is not None else None
-            entry.pid = await self._supervisor.spawn(identity.incarnation, argv, environment, identity.body(), told)
+            entry.pid = await self._supervisor.spawn(
+                identity.incarnation,
+                argv,
+                {**launch.environment(), **interpreter.environment},
+                identity.body(),
+                lines(secrets) if secrets is not None else None,
+            )
             entry.supervised = True
             _log.info("host started", replica=identity.replica, incarnation=identity.incarnation)
         except InstallFailed as failed:
@@ -234,6 +270,27 @@ class Hosts:
         except NoSecret as missing:
             entry.set_end(End(None, str(missing), permanent=False))
         self._context.wake()
+
+    async def _interpreter(
+        self, entry: HostEntry, assignment: Assignment, devices: Sequence[ClaimedDevice]
+    ) -> Interpreter:
+        """What runs the engine on these devices; it is installed before where the assignment says so.
+
+        Raises InstallFailed.
+        """
+        engine, variant, installer = entry.identity.engine, assignment.fact.backend, self._installer
+        vendors: list[Vendor] = [device.vendor for device in devices if device.vendor != "cpu"]
+        vendor: Vendor = vendors[0] if vendors else "cpu"
+        own = Interpreter(self._pythons.get(engine, self._python), {})
+        if installer is None or (variant is None and engine in self._pythons):
+            return own
+        backend = installer.find(engine, vendor)
+        if backend is None and variant is not None:
+            entry.host = replace(entry.host, installing=True)
+            self._context.wake()
+            backend = await installer.want(engine, variant)
+            entry.host = replace(entry.host, installing=False, started_at=self._context.clock())
+        return await installer.interpreter(backend) if backend is not None else own
 
     async def _secrets_of(self, entry: HostEntry, assignment: Assignment) -> dict[str, HeldSecret] | None:
         """The values that a host is started with; None where its spec names none. Raises NoSecret."""
@@ -258,27 +315,6 @@ class Hosts:
                 _log.info("host told of secrets", incarnation=entry.host.incarnation, secrets=sorted(newer))
             except SupervisorRefused as refusal:
                 _log.warning("host not told of secrets", incarnation=entry.host.incarnation, why=str(refusal))
-
-    async def _interpreter(
-        self, entry: HostEntry, assignment: Assignment, devices: Sequence[ClaimedDevice]
-    ) -> Interpreter:
-        """What runs the engine on these devices; it is installed before where the assignment says so.
-
-        Raises InstallFailed.
-        """
-        engine, variant, installer = entry.identity.engine, assignment.fact.backend, self._installer
-        vendors: list[Vendor] = [device.vendor for device in devices if device.vendor != "cpu"]
-        vendor: Vendor = vendors[0] if vendors else "cpu"
-        own = Interpreter(self._pythons.get(engine, self._python), {})
-        if installer is None or (variant is None and engine in self._pythons):
-            return own
-        backend = installer.find(engine, vendor)
-        if backend is None and variant is not None:
-            entry.host = replace(entry.host, installing=True)
-            self._context.wake()
-            backend = await installer.want(engine, variant)
-            entry.host = replace(entry.host, installing=False, started_at=self._context.clock())
-        return await installer.interpreter(backend) if backend is not None else own
 
     def _ports(self) -> set[int]:
         """Those of the living hosts."""

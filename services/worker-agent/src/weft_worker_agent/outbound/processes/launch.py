@@ -97,6 +97,7 @@ def write_launch_file(
     port: int = 0,
     tls_folder: Path | None = None,
     canary_after_s: float = CANARY_AFTER_S,
+    threads: int = 1,
 ) -> Path:
     """Write what a host needs to know and return the file's path; port 0: it chooses one. Raises OSError."""
     fact = assignment.fact
@@ -108,6 +109,7 @@ def write_launch_file(
         "engine": fact.spec.engine,
         "model_path": str(path) if path is not None else None,
         "context_tokens": fact.spec.context_tokens,
+        "threads": threads,
         "concurrency": fact.spec.concurrency,
         "devices": [asdict(device) for device in devices],
         "engine_args": fact.spec.engine_args,

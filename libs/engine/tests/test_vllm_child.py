@@ -1,0 +1,45 @@
+"""What a killed host's children do: processes as vLLM starts them, without vLLM."""
+
+import os
+import subprocess
+import sys
+
+import psutil
+from weft_engine.adapters.vllm_child import PARENT, end_with_parent
+
+CHILD = "from weft_engine.adapters.vllm_child import end_with_parent as end; end(); "
+WAIT = "print('here', flush=True); import time; time.sleep(600)"
+GRANDCHILD = f"""{CHILD}import subprocess, sys, time
+subprocess.Popen([sys.executable, "-c", {CHILD + WAIT!r}])
+time.sleep(600)"""
+HOST = f"""import subprocess, sys, time
+from weft_engine.adapters.vllm_child import bind_children
+bind_children()
+subprocess.Popen([sys.executable, "-c", {GRANDCHILD!r}])
+time.sleep(600)"""
+
+
+def test_children_and_theirs_end_with_a_host_that_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", HOST], stdout=subprocess.PIPE, text=True) as host:
+        assert host.stdout is not None
+        assert "here\n" == host.stdout.readline()
+        below = psutil.Process(host.pid).children(recursive=True)
+
+        host.kill()
+
+        assert 2 == len(below)
+        _, alive = psutil.wait_procs(below, timeout=30)
+        assert [] == alive
+
+
+def test_a_child_whose_host_ended_before_it_looked_ends_at_once() -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    left = {**os.environ, PARENT: str(gone.pid)}
+    assert 1 == subprocess.run([sys.executable, "-c", CHILD + WAIT], env=left, timeout=30, check=False).returncode
+
+
+def test_where_no_host_bound_its_children_nothing_is_done() -> None:
+    assert PARENT not in os.environ
+    end_with_parent()
+    assert PARENT not in os.environ
