@@ -68,6 +68,7 @@ def half_made(folder: Path) -> list[str]:
     return [path.name for path in folder.glob(".making-*")] if folder.exists() else []
 
 
+@pytest.mark.slow
 @pytest.mark.sabotage("backend-not-installed")
 def test_an_engine_is_installed_where_a_replica_needs_it_and_when_what_hinders_it_is_gone(tmp_path: Path) -> None:
     # given a worker that knows nothing of an engine, and packages that it can't read yet
@@ -104,16 +105,21 @@ def test_an_engine_is_installed_where_a_replica_needs_it_and_when_what_hinders_i
             one.kill()
         # then the reason is there, and nothing half made
         until("the reason is told", lambda: "No such file" in str(mesh.facts("run", "stopped")[-1:]), 60)
-        told = until("beside the next try", lambda: [i for i in backends(mesh)["installing"] if i["last_end"]], 60)
-        assert "echo 1.0 could not be installed" in told[0]["last_end"]
         until("nothing half made stays", lambda: not half_made(folder) or uv_of(mesh))
 
-        # when they are back
-        (away / wheel.name).unlink()
-        echo_wheel(away)
+        # when they are there, and can't be read as before, so that the next try waits
         away.rename(wheels)
+        # then the reason stands beside it
+        told = until("beside the next try", lambda: [i for i in backends(mesh)["installing"] if i["last_end"]], 180)
+        assert "echo 1.0 could not be installed" in told[0]["last_end"]
+
+        # when they can be read
+        wheel.unlink()
+        echo_wheel(wheels)
+        for one in uv_of(mesh):
+            one.kill()
         # then it is installed by itself, loads, and answers
-        until("it serves", lambda: mesh.ready_replicas("parrot"), 120)
+        until("it serves", lambda: mesh.ready_replicas("parrot"), 300)
         assert "warp and weft" == mesh.ask("warp and weft", "parrot")
         key = mesh.ready_replicas("parrot")[0]["id"]
         first = {

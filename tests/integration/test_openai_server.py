@@ -41,7 +41,7 @@ def state(mesh: MeshUnderTest, model: str) -> str:
     return next(each["state"] for each in mesh.replicas() if each["model_name"] == model)
 
 
-@pytest.mark.sabotage("blind-to-trouble")
+@pytest.mark.slow
 @pytest.mark.sabotage("blind-to-trouble")
 def test_a_server_elsewhere_serves_as_a_model_tells_its_errors_and_may_come_back(tmp_path: Path) -> None:
     with LlamaCppServer(str(weft_tiny.gguf_path()), alias="their-tiny") as server, MeshUnderTest(tmp_path) as mesh:

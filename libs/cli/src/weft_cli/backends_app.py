@@ -9,7 +9,7 @@ from weft_cli.admin_app import alone
 from weft_cli.completing import engines as known_engines
 from weft_cli.options import JsonOption, StateOption, UrlOption
 
-backends = typer.Typer(help="List what nodes have installed; tell how an engine is installed.", rich_markup_mode=None)
+backends = typer.Typer(help="List installed engines; tell how one is installed.", rich_markup_mode=None)
 
 
 @backends.callback(invoke_without_command=True)
