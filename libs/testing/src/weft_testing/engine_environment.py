@@ -24,6 +24,6 @@ def interpreter(folder: Path, site: Path, engine: str) -> Path:
     """Make `folder/backends/<engine>/bin/python` that finds what is installed in `site`; `folder/backends`."""
     python = folder / "backends" / engine / "bin" / "python"
     python.parent.mkdir(parents=True)
-    python.write_text(f'#!/bin/sh\nPYTHONPATH={site} exec {sys.executable} "$@"\n')
+    python.write_text(f"""#!/bin/sh\nPYTHONPATH={site}${{PYTHONPATH:+:$PYTHONPATH}} exec {sys.executable} "$@"\n""")
     python.chmod(0o755)
     return folder / "backends"
