@@ -123,7 +123,7 @@ def test_a_recipe_is_read_from_yaml_alone_or_with_its_engines_profile(
         (None, "can't be read"),
         ("a: [", "is no YAML"),
         ("[]", "holds no fields"),
-        (RECIPE.replace("weft-echo==1.0", "--index-url=x"), "is no requirement: want a name and versions"),
+        (RECIPE.replace("weft-echo==1.0", "--trusted-host=x"), "is no requirement: want a name and versions"),
         (RECIPE.replace("disk", "dsik"), "variants.0.dsik is not a field of a recipe"),
     ],
 )

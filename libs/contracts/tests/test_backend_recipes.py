@@ -46,8 +46,8 @@ def test_no_built_in_entry_lets_a_find_links_folder_for_processors_decide_for_ac
 @pytest.mark.parametrize(
     "requirement",
     [
-        "--index-url",
-        "--index-url=http://evil",
+        "--pre",
+        "--trusted-host=evil",
         "-r/etc/passwd",
         "-e.",
         "mine @ http://evil/mine.whl",

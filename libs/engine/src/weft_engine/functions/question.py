@@ -68,7 +68,7 @@ class Question:
 
     def working(self) -> None:
         """Say that it gets on, where a piece takes long: an engine whose requests run without a sign for half a
-        minute counts as stalled. Raises Cancelled where nobody waits any more."""
+        minute, or for ten while it computes, counts as stalled. Raises Cancelled where nobody waits any more."""
         self._signs.append(None)
         self.check()
 
