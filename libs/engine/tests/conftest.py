@@ -315,13 +315,16 @@ def start_vllm(vllm_python: str, tmp_path_factory: pytest.TempPathFactory) -> Ca
 
 
 @pytest.fixture(scope="session")
-def random_vllm(
-    start_vllm: Callable[..., VllmHost], tmp_path_factory: pytest.TempPathFactory
-) -> Generator[VllmHost, None, None]:
-    """A host that runs random weights, as `random_model` are, from a folder with safetensors."""
-    model = write_random_folder(tmp_path_factory.mktemp("models") / "random")
+def random_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Random weights, as `random_model` are, in a folder with safetensors."""
+    return write_random_folder(tmp_path_factory.mktemp("models") / "random")
+
+
+@pytest.fixture(scope="session")
+def random_vllm(start_vllm: Callable[..., VllmHost], random_folder: Path) -> Generator[VllmHost, None, None]:
+    """A host that runs random weights from a folder."""
     arguments = {"enforce_eager": True, "block_size": 32}  # its files name no type: it is computed in float32
-    host = start_vllm(model_path=str(model), engine_args=arguments, max_waiting=20)
+    host = start_vllm(model_path=str(random_folder), engine_args=arguments, max_waiting=20)
     yield host
     host.end()
 

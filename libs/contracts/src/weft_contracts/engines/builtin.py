@@ -43,7 +43,7 @@ LLAMA_CPP = EngineProfile(
 
 VLLM = EngineProfile(
     name="vllm",
-    serves=("chat", "embeddings"),
+    serves=("chat", "embeddings", "rerank"),
     formats=("safetensors",),
     vendors=("nvidia", "amd", "intel", "cpu"),
     claim=HeaderClaim(
@@ -127,7 +127,7 @@ OPENAI = EngineProfile(
 
 Profiles = Mapping[EngineName, EngineProfile]
 BUILTIN: Profiles = MappingProxyType({profile.name: profile for profile in (LLAMA_CPP, VLLM, SIMULATED, OPENAI)})
-EARLIER: Mapping[EngineName, tuple[str, ...]] = MappingProxyType({})
+EARLIER: Mapping[EngineName, tuple[str, ...]] = MappingProxyType({"vllm": ("b512655f5c950b66",)})
 """Digests that a built-in engine's profile had in earlier versions of Weft: workers of those are taken on still."""
 
 

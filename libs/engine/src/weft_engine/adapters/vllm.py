@@ -10,6 +10,7 @@ from weft_engine.adapters.vllm_job import VllmJob
 from weft_engine.adapters.vllm_loading import StartedVllm, load_engine
 from weft_engine.adapters.vllm_native import SchedulerStats, version
 from weft_engine.adapters.vllm_prompts import VllmPrompts
+from weft_engine.adapters.vllm_scores import VllmReranker
 from weft_engine.adapters.vllm_settings import VllmSettings
 from weft_engine.adapters.vllm_text import TokenBytes
 from weft_engine.adapters.vllm_vectors import VllmEmbedder
@@ -48,6 +49,7 @@ class Vllm:
         self._prompts = VllmPrompts(engine.tokenizer, engine.model.get_vocab_size(), template)
         self._bytes_of = TokenBytes(engine.tokenizer)
         self._embedder = VllmEmbedder(engine, self._prompts, self._facts.context_tokens)
+        self._reranker = VllmReranker(engine, self._facts.context_tokens)
         self._jobs: dict[Ticket, VllmJob] = {}
         self._submitted = 0
 
@@ -82,7 +84,7 @@ class Vllm:
     def load(self) -> EngineLoad:
         held = len(self._jobs)
         running = min(held, self._facts.concurrency)
-        busy = running + self._embedder.running
+        busy = running + self._embedder.running + self._reranker.running
         return EngineLoad(busy, held - running, self._steps.kv_used if busy else 0.0, self._steps.count)
 
     async def count(self, prompt: pb.Prompt) -> int:
@@ -94,8 +96,9 @@ class Vllm:
         return await self._embedder.embed(inputs)
 
     async def rerank(self, query: str, texts: list[str]) -> pb.Scores:
-        what = "makes embeddings" if self._embeddings else "writes"
-        raise RequestRefused(pb.FAULT_BAD_REQUEST, f"this model {what}, it does not rerank")
+        if not self._embeddings:
+            raise RequestRefused(pb.FAULT_BAD_REQUEST, "this model writes, it does not rerank")
+        return await self._reranker.rerank(query, texts)
 
     async def died(self) -> str:
         """Wait until vLLM's processes are gone, and say so in a sentence."""

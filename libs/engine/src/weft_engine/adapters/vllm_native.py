@@ -75,6 +75,29 @@ class ModelConfig(Protocol):
     def get_diff_sampling_param(self) -> dict[str, Any]: ...
 
 
+class PairPrompts:
+    """Makes a cross-encoder's input of a query and a text, by vLLM's own way for that model."""
+
+    def __init__(self, engine: Any) -> None:
+        scoring, chat, utils = (
+            importlib.import_module(f"vllm.{name}")
+            for name in (
+                "entrypoints.pooling.scoring.io_processor",
+                "renderers.chat_utils",
+                "entrypoints.pooling.scoring.utils",
+            )
+        )
+        way: Any = scoring.CrossEncoderIOProcessor
+        self._way: Any = way(engine.vllm_config, engine.renderer, chat.ChatTemplateConfig())
+        self._place_of_ones: Any = utils.compress_token_type_ids
+
+    def of(self, query: str, text: str) -> tuple[list[int], int | None]:
+        """Ids, and where the text's begin, for models that are told; blocks."""
+        _, made = self._way.get_score_prompt(query, text, {})
+        kinds: list[int] | None = made.get("token_type_ids")
+        return list(made["prompt_token_ids"]), None if kinds is None else int(self._place_of_ones(kinds))
+
+
 OnStep = Callable[[SchedulerStats | None], None]
 """Hears of each step of the engine."""
 
@@ -132,6 +155,15 @@ class NativeEngine:
             output async for output in self._engine.encode(self._tokens_input(ids), params, request_id)
         ]
         return outputs[-1]
+
+    def pair_prompts(self) -> PairPrompts:
+        """For a cross-encoder. Raises what vLLM raises."""
+        return PairPrompts(self._engine)
+
+    @property
+    def labels(self) -> int:
+        """How many figures a classifier gives."""
+        return int(getattr(self.model.hf_config, "num_labels", 0))
 
     async def tasks(self) -> tuple[str, ...]:
         """What the model can be asked for, by vLLM's names."""
