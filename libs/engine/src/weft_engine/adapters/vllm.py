@@ -7,7 +7,7 @@ from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import Embeddings, EmbedInput, EngineFacts, EngineLoad, RequestRefused, Ticket
 
 from weft_engine.adapters.vllm_job import VllmJob
-from weft_engine.adapters.vllm_loading import StartedVllm, load_engine
+from weft_engine.adapters.vllm_loading import CLOSE_S, StartedVllm, load_engine
 from weft_engine.adapters.vllm_native import SchedulerStats, version
 from weft_engine.adapters.vllm_prompts import VllmPrompts
 from weft_engine.adapters.vllm_scores import VllmReranker
@@ -19,7 +19,6 @@ from weft_engine.native_calls import on_own_thread
 
 LOOK_S: Final = 0.25
 """Between two looks at whether vLLM's processes live."""
-CLOSE_S: Final = 3.0
 
 
 class Steps:
@@ -48,6 +47,7 @@ class Vllm:
         template = VllmSettings.of(launch).chat_template
         self._prompts = VllmPrompts(engine.tokenizer, engine.model.get_vocab_size(), template)
         self._bytes_of = TokenBytes(engine.tokenizer)
+        self._parsers = loaded.parsers
         self._embedder = VllmEmbedder(engine, self._prompts, self._facts.context_tokens)
         self._reranker = VllmReranker(engine, self._facts.context_tokens)
         self._jobs: dict[Ticket, VllmJob] = {}
@@ -72,7 +72,9 @@ class Vllm:
             raise RequestRefused(pb.FAULT_BUSY, f"{waiting} requests wait already")
         self._submitted += 1
         job = self._jobs[ticket] = VllmJob(request, prompt, ticket)
-        running = job.run(self._engine, self._prompts, self._bytes_of, self._facts.context_tokens, self._submitted)
+        running = job.run(
+            self._engine, self._prompts, self._bytes_of, self._parsers, self._facts.context_tokens, self._submitted
+        )
         job.task = asyncio.create_task(running, name=f"vllm-{self._submitted}")
         job.task.add_done_callback(lambda _: self._jobs.pop(ticket, None))
 

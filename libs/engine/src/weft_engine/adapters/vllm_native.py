@@ -1,4 +1,7 @@
-"""The one place that touches `vllm`, which is installed in its backend's environment alone: its parts, with types."""
+"""The one place that touches `vllm`, which is installed in its backend's environment alone: its parts, with types.
+
+But for its parsers of answers: `vllm_parsers.py`.
+"""
 
 import importlib
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -137,16 +140,33 @@ class NativeEngine:
         return bool(self._engine.errored)
 
     def generate(
-        self, ids: list[int], sampling: Mapping[str, Any], grammar: str, request_id: str
+        self,
+        ids: list[int],
+        sampling: Mapping[str, Any],
+        grammar: str,
+        request_id: str,
+        *,
+        thinks: bool = False,
+        variables: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[RequestOutput, None]:
-        """What each step makes of a prompt. Text is not vLLM's business: ids come alone. Raises `faults`."""
+        """What each step makes of a prompt. Text is not vLLM's business: ids come alone. Raises `faults`.
+
+        `thinks`: the answer may begin with thoughts, which the grammar leaves alone; `variables`: the template's.
+        """
         params = self._sampling_params(
             **sampling,
             detokenize=False,
             output_kind=self._delta,
             structured_outputs=self._structured(grammar=grammar) if grammar else None,
         )
-        return self._engine.generate(self._tokens_input(ids), params, request_id)
+        parser = {"chat_template_kwargs": dict(variables or {})} if thinks else None
+        return self._engine.generate(
+            self._tokens_input(ids),
+            params,
+            request_id,
+            reasoning_ended=not thinks,
+            reasoning_parser_kwargs=parser,
+        )
 
     async def pool(self, ids: list[int], task: str, request_id: str, **options: Any) -> PoolingOutput:
         """What a pooling model makes of one input. Raises `faults`."""
@@ -210,8 +230,10 @@ def start(arguments: Mapping[str, Any], on_step: OnStep) -> NativeEngine:
     return NativeEngine(async_llm.AsyncLLM.from_engine_args(_engine_args(arguments), stat_loggers=[Steps]))
 
 
-def decode_stream(tokenizer: Tokenizer, ids: list[int]) -> "Callable[[int], str | None] | None":
+def decode_stream(tokenizer: Tokenizer, ids: list[int], *, marks: bool = False) -> "Callable[[int], str | None] | None":
     """Text token by token after these ids, by the tokenizer's own fast way; None: it has none.
+
+    `marks`: tokens that only mark are text, too.
 
     What it answers is whole characters; None: more ids are needed, or the id has no text.
     """
@@ -219,7 +241,7 @@ def decode_stream(tokenizer: Tokenizer, ids: list[int]) -> "Callable[[int], str 
     decoders: Any = importlib.import_module("tokenizers.decoders")
     if fast is None:
         return None
-    stream: Any = decoders.DecodeStream(ids=ids, skip_special_tokens=True)
+    stream: Any = decoders.DecodeStream(ids=ids, skip_special_tokens=not marks)
     return lambda token_id: stream.step(fast, token_id)
 
 

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from weft_engine.launch import Launch
 
-OURS: Final = frozenset({"chat_template", "embeddings"})
+OURS: Final = frozenset({"chat_template", "embeddings", "tool_call_parser", "reasoning_parser"})
 """Those that are not handed on as they are."""
 
 
@@ -44,6 +44,10 @@ class VllmSettings(BaseModel):
     seed: int | None = None
     chat_template: str | None = None
     """instead of the tokenizer's own"""
+    tool_call_parser: str | None = None
+    """vLLM's parser of the family's calls of tools, by its name; Weft's own form when absent"""
+    reasoning_parser: str | None = None
+    """vLLM's parser of the family's thoughts, by its name; they are text when absent"""
     embeddings: bool | None = None
     """answer Embed instead of Submit; by default so for models that make no text"""
 
