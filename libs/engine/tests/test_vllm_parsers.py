@@ -32,6 +32,7 @@ CALLS = [
 STRAIGHT = ["<|straight|>", "Straight: ", "Paris."]
 TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if style != 'plain' %}{{ style }}{% endif %}"
     "{% if tools %}{{ tools | tojson }}<think></think><|call|>"
     "{% elif thinking is defined and not thinking %}<think></think><|straight|>"
     "{% else %}<|think|>{% endif %}"
@@ -70,7 +71,16 @@ def model(write_scripts: Callable[..., Path]) -> Path:
 
 @pytest.fixture(scope="module")
 def host(start_vllm: Callable[..., Any], model: Path) -> Generator[Any, None, None]:
-    arguments = {"enforce_eager": True, "tool_call_parser": "hermes", "reasoning_parser": "deepseek_r1"}
+    arguments = {
+        "enforce_eager": True,
+        "tool_call_parser": "hermes",
+        "reasoning_parser": "deepseek_r1",
+        "default_chat_template_kwargs": {"style": "plain"},
+        "hf_overrides": {"max_position_embeddings": 480},
+        "override_generation_config": {"temperature": 0, "top_k": 1},
+        "compilation_config": {"mode": 0, "cudagraph_mode": "NONE", "custom_ops": ["none"]},
+        "limit_mm_per_prompt": {"image": 0},
+    }
     host = start_vllm(model_path=str(model), engine_args=arguments)
     yield host
     host.end()
@@ -112,6 +122,16 @@ async def test_an_answer_that_was_begun_elsewhere_goes_on_within_its_thoughts(cl
         assert whole.ids == whole.ids[:after] + rest.ids
         assert "".join(chunks[max(after, 1) : 3]) == thought_in(rest)
         assert "".join(chunks[max(after, 4) :]) == rest.text
+
+
+async def test_objects_among_the_arguments_reach_the_engine(client: SessionClient, ask: Ask) -> None:
+    assert 480 == client.welcome.context_tokens, "by hf_overrides"
+    drawn = ask(client, "which?", parsed=True, sampling=pb.Sampling(seed=7))
+    loud = ask(client, "which?", parsed=True, template_kwargs='{"style": "loud"}')
+    await drawn.end()
+    last = await loud.end()
+    assert "The answer is Paris." == drawn.text, "by override_generation_config it is greedy"
+    assert last.usage.prompt_tokens > (await ask(client, "which?", max_tokens=1).end()).usage.prompt_tokens
 
 
 async def test_the_template_takes_variables_and_no_argument_of_the_rendering(client: SessionClient, ask: Ask) -> None:

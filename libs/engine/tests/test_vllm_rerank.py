@@ -30,7 +30,7 @@ def reference(vllm_python: str, tmp_path_factory: pytest.TempPathFactory) -> dic
 
 @pytest.fixture(scope="module")
 def host(start_vllm: Callable[..., Any], reference: dict[str, Any]) -> Generator[Any, None, None]:
-    arguments = {"enforce_eager": True, "embeddings": True}
+    arguments = {"enforce_eager": True, "embeddings": True, "pooler_config": {"use_activation": True}}
     host = start_vllm(model_path=reference["folder"], engine_args=arguments, context_tokens=128)
     yield host
     host.end()

@@ -44,8 +44,7 @@ class Vllm:
         self._steps = steps
         self._max_waiting = launch.max_waiting
         self._facts = EngineFacts("vllm", version(), engine.model.max_model_len, launch.concurrency)
-        template = VllmSettings.of(launch).chat_template
-        self._prompts = VllmPrompts(engine.tokenizer, engine.model.get_vocab_size(), template)
+        self._prompts = VllmPrompts(engine.tokenizer, engine.model.get_vocab_size(), VllmSettings.of(launch))
         self._bytes_of = TokenBytes(engine.tokenizer)
         self._parsers = loaded.parsers
         self._embedder = VllmEmbedder(engine, self._prompts, self._facts.context_tokens)

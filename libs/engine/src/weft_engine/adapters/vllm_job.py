@@ -53,7 +53,7 @@ class VllmJob:
     ) -> None:
         """Run to the end, which the ticket hears of. Never raises but when cancelled."""
         try:
-            variables = variables_of(self._request)
+            variables = variables_of(self._request, prompts.variables)
             own = parsers if self._request.parsed else None
             functions = callable_in(self._request) if own is not None and own.finds_calls else []
             tools: list[dict[str, Any]] = []

@@ -1,5 +1,6 @@
 """An answer that vLLM's parsers take apart, in Weft's form: thoughts, text, and calls of tools as lines of JSON."""
 
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
@@ -9,6 +10,7 @@ from weft_dataplane import RequestRefused
 from weft_engine.adapters.openai_events import Unreadable
 from weft_engine.adapters.openai_tools import CallWriter, functions_of
 from weft_engine.adapters.vllm_parsers import Found
+from weft_engine.adapters.vllm_settings import RESERVED
 
 HELD_CHARACTERS: Final = 1000
 """Text before a call of a tool is held back this far, and left out; what is longer is an answer in text."""
@@ -117,10 +119,10 @@ def told_apart(chat: pb.Chat, constraint: pb.Constraint) -> tuple[pb.Chat, list[
     return without, functions
 
 
-def variables_of(request: pb.Submit) -> dict[str, Any]:
-    """What the request gives the chat template. Raises RequestRefused."""
+def variables_of(request: pb.Submit, by_default: Mapping[str, Any]) -> dict[str, Any]:
+    """What the chat template is given. Raises RequestRefused."""
     if not request.template_kwargs:
-        return {}
+        return dict(by_default)
     try:
         if len(request.template_kwargs) > MOST_VARIABLES:
             raise ValueError(f"it takes more than {MOST_VARIABLES} bytes")
@@ -136,26 +138,4 @@ def variables_of(request: pb.Submit) -> dict[str, Any]:
             f"`chat_template_kwargs` names {sorted(taken)[0]!r}, which the engine gives the template itself",
             "template_kwargs",
         )
-    return found
-
-
-RESERVED: Final = frozenset(
-    {
-        "add_generation_prompt",
-        "chat_template",
-        "continue_final_message",
-        "conversation",
-        "documents",
-        "max_length",
-        "messages",
-        "padding",
-        "return_assistant_tokens_mask",
-        "return_dict",
-        "return_tensors",
-        "tokenize",
-        "tokenizer_kwargs",
-        "tools",
-        "truncation",
-    }
-)
-"""Arguments of the rendering itself."""
+    return {**by_default, **found}

@@ -7,6 +7,7 @@ from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import RequestRefused
 
 from weft_engine.adapters.vllm_native import Tokenizer
+from weft_engine.adapters.vllm_settings import VllmSettings
 from weft_engine.native_calls import on_own_thread
 
 LONG: Final = 8192
@@ -16,10 +17,12 @@ LONG: Final = 8192
 class VllmPrompts:
     """Makes ids of prompts."""
 
-    def __init__(self, tokenizer: Tokenizer, vocabulary: int, template: str | None) -> None:
+    def __init__(self, tokenizer: Tokenizer, vocabulary: int, settings: VllmSettings) -> None:
+        self.variables: Mapping[str, Any] = settings.default_chat_template_kwargs or {}
+        """of the chat template, where a request doesn't name them"""
         self._tokenizer = tokenizer
         self._vocabulary = vocabulary
-        self._template = template
+        self._template = settings.chat_template
         self._shows_tools: bool | None = None
 
     async def ids(
@@ -35,7 +38,10 @@ class VllmPrompts:
             case "chat":
                 length = sum(len(message.content) for message in prompt.chat.messages)
                 length += sum(len(str(tool)) for tool in tools)
-                found = await self._away(length, lambda: self._of_chat(prompt.chat, tools, variables or {}))
+                found = await self._away(
+                    length,
+                    lambda: self._of_chat(prompt.chat, tools, self.variables if variables is None else variables),
+                )
             case _:
                 if not prompt.text:
                     raise RequestRefused(pb.FAULT_BAD_REQUEST, "the prompt is empty", "prompt")
