@@ -37,6 +37,8 @@ TEMPLATE = (
     "{% elif thinking is defined and not thinking %}<think></think><|straight|>"
     "{% else %}<|think|>{% endif %}"
 )
+IMPORTS_S = 300.0
+"""vLLM's import, on a machine that others use."""
 GREEDY = pb.Sampling(temperature=0)
 CITY = {"type": "object", "properties": {"city": {"const": "Paris"}}, "required": ["city"]}
 WEATHER = {"name": "weather", "description": "of a city", "parameters": CITY}
@@ -203,7 +205,7 @@ async def test_a_parser_that_vllm_has_not_is_refused_by_name_before_the_model_lo
 ) -> None:
     wrong = {"tool_call_parser": "/tmp/my_parser.py"}
     async with start(python=vllm_python, engine="vllm", model_path=str(model), engine_args=wrong) as host:
-        failed = await host.phase("failed")
+        failed = await host.phase("failed", within_s=IMPORTS_S)
     assert failed["permanent"]
     assert "engine_args.tool_call_parser is '/tmp/my_parser.py'" in failed["reason"]
     assert "hermes" in failed["reason"]

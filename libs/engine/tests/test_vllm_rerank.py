@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 QUERY = "what is gold?"
 TEXTS = ["gold is a metal.", "paris", "what is gold?", "a b c d e f g h i j k l m n o p", "iron"] * 4
-MADE_S = 120.0
+MADE_S = 300.0
 
 
 @pytest.fixture(scope="module")
