@@ -61,12 +61,17 @@ class RequestRefused(Exception):
 
 
 class LoadFailed(Exception):
-    """An engine that cannot start; `permanent` when another try would fail the same way."""
+    """An engine that cannot start; `permanent` when another try would fail the same way.
 
-    def __init__(self, sentence: str, *, permanent: bool) -> None:
+    `outside`: all that it lacks is something elsewhere, such as a server that is away. Then it is tried for as long as
+    it is wanted, ever more seldom, instead of a few times.
+    """
+
+    def __init__(self, sentence: str, *, permanent: bool, outside: bool = False) -> None:
         super().__init__(sentence)
         self.sentence = sentence
         self.permanent = permanent
+        self.outside = outside
 
 
 class Engine(Protocol):
