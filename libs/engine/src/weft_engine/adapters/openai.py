@@ -195,11 +195,10 @@ class OpenAIServer:
         self._line.leave(answer.ticket)
 
     async def _tick(self) -> None:
-        """Keep the times that a server has, for ever. While they are kept nothing stalls here: time is a step."""
+        """Keep the times that a server has, for ever."""
         settings = self._settings
         while True:
             await asyncio.sleep(TICK_S)
-            self._steps += 1
             now = self._loop.time()
             for _, exchange in self._sent():
                 silent, begun = exchange.silent_s(now)

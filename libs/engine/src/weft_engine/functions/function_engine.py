@@ -24,7 +24,9 @@ class FunctionEngine:
 
     def __init__(self, launch: Launch, functions: Functions, version: str) -> None:
         self._functions = functions
-        self._facts = EngineFacts(launch.engine, version, launch.context_tokens, launch.concurrency)
+        self._facts = EngineFacts(
+            launch.engine, version, launch.context_tokens, launch.concurrency, canary=functions.canary
+        )
         self._line: RequestLine[WrittenAnswer] = RequestLine(launch.concurrency, launch.max_waiting, self._start)
         self._calls = CallLine(launch.concurrency, launch.max_waiting)
         """For embedding and reranking."""
