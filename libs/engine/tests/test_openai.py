@@ -485,6 +485,9 @@ async def test_a_server_without_the_model_or_without_an_answer_is_not_ready(
             await load_engine(launch(server.url))
     assert words in failed.value.sentence
     assert failed.value.permanent == well
+    # what may be another time is waited for, for as long as the replica is wanted
+    assert failed.value.outside != well
+    assert failed.value.sentence.startswith("it waits for its server: ") != well
 
 
 async def test_a_tag_that_the_server_adds_is_no_other_model() -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from weft_contracts.gen import session_pb2 as pb
 
-from weft_dataplane.engine import Engine, RequestRefused
+from weft_dataplane.engine import Engine, EngineLoad, RequestRefused
 from weft_dataplane.host_life import HostLife
 from weft_dataplane.limits import IDLE_FRAME_S
 from weft_dataplane.packing import pack, score_bytes
@@ -211,10 +211,9 @@ class EngineSession:
             ticket.touched = False
             if ticket.ending is not None:
                 self._tickets.pop(ticket.number, None)
-        return pack(pending, answers, load_frame(self._engine))
+        return pack(pending, answers, load_frame(self._engine.load()))
 
 
-def load_frame(engine: Engine) -> pb.Load:
+def load_frame(load: EngineLoad) -> pb.Load:
     """The engine's load as it travels."""
-    load = engine.load()
     return pb.Load(running=load.running, waiting=load.waiting, kv_used=load.kv_used, steps=load.steps)
