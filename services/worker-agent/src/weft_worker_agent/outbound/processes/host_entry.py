@@ -156,7 +156,10 @@ class HostEntry:
         if self.host.kill_at is not None and self.load is not None:  # it could not say so itself
             unfinished = unfinished or self.load.running + self.load.waiting
         lines = last_lines(supervised.stderr)
-        self.set_end(End(supervised.exit_code, reason, permanent, unfinished=unfinished, last_lines=lines))
+        outside = status.outside and not permanent
+        self.set_end(
+            End(supervised.exit_code, reason, permanent, unfinished=unfinished, outside=outside, last_lines=lines)
+        )
         _log.info(
             "host ended",
             replica=self.host.replica,
