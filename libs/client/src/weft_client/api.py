@@ -14,7 +14,6 @@ from weft_client.sources import BUILTINS, SIMULATED, engine_of, server_source
 
 if TYPE_CHECKING:
     from weft_api import Deployed, Model, ModelChanged, ModelRetried, Node, Replica, ReplicaProgress
-    from weft_api import DeviceUse as ShownUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +106,11 @@ def snapshot(gateway: Gateway) -> Snapshot:
     answer = routes.status(gateway)
     try:
         progress = answer.get("progress", {})  # an older gateway's answer lacks it
+        names = {node["id"]: _Names(node) for node in answer["nodes"]}
         return Snapshot(
             nodes=tuple(node_row(each) for each in answer["nodes"]),
             models=tuple(_model(each) for each in answer["models"]),
-            replicas=tuple(_replica(each, progress.get(each["id"])) for each in answer["replicas"]),
+            replicas=tuple(_replica(each, progress.get(each["id"]), names) for each in answer["replicas"]),
             problems=tuple(answer["mesh"]["problems"]),
             position=answer["log"]["position"],
             log_full=answer["log"].get("full"),
@@ -199,7 +199,7 @@ def node_row(each: "Node") -> NodeRow:
     )
 
 
-def _replica(each: "Replica", progress: "ReplicaProgress | None") -> ReplicaRow:
+def _replica(each: "Replica", progress: "ReplicaProgress | None", names: "Mapping[str, _Names]") -> ReplicaRow:
     return ReplicaRow(
         id=each["id"],
         model=each["model_name"],
@@ -210,10 +210,33 @@ def _replica(each: "Replica", progress: "ReplicaProgress | None") -> ReplicaRow:
         engine=" ".join(filter(None, (each["engine"], each["engine_version"]))),
         reason=each["reason"] or "",
         progress=progress["about"] if progress is not None else "",
-        devices=tuple(map(_use, progress["devices"])) if progress is not None else (),
+        devices=_uses(each, progress, names),
     )
 
 
-def _use(each: "ShownUse") -> DeviceUse:
-    device = f"{each['index']} ({each['name']})" if each["name"] else str(each["index"])
-    return DeviceUse(each["node_name"], device, each["claimed"], each["used"])
+class _Names:
+    """What a node and its devices are called."""
+
+    def __init__(self, node: "Node") -> None:
+        self.node = node["name"]
+        self._devices = {each["index"]: each["name"] for each in (node["hardware"] or {}).get("devices", [])}
+
+    def device(self, index: int) -> str:
+        name = self._devices.get(index)
+        return f"{index} ({name})" if name else str(index)
+
+
+def _uses(each: "Replica", progress: "ReplicaProgress | None", names: Mapping[str, _Names]) -> tuple[DeviceUse, ...]:
+    """What it claims, with what it holds as far as a node said it."""
+    said = progress["devices"] if progress is not None else []
+    used = {(use["node"], use["index"]): use["used"] for use in said}
+    return tuple(
+        DeviceUse(
+            names[member["node"]].node if member["node"] in names else member["node"],
+            names[member["node"]].device(device["index"]) if member["node"] in names else str(device["index"]),
+            device["bytes"],
+            used.get((member["node"], device["index"])),
+        )
+        for member in each.get("members", [])
+        for device in member["devices"]
+    )

@@ -352,6 +352,7 @@ def test_a_replica_is_shown_with_its_leaders_node_and_run(story: Story) -> None:
         "state": "ready",
         "wanted": True,
         "node_name": "a",
+        "members": shown["members"],
         "bytes": 13,
         "reason": None,
     } == replica_line(running(), "toy", story.log.fleet.nodes)
