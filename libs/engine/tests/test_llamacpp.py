@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import SessionClient
+from weft_testing.gguf_files import split_model
 
 pytest.importorskip("xllamacpp")
 
@@ -107,6 +108,22 @@ async def test_the_built_in_model_answers_and_ends_by_itself(start: StartHost, a
     assert pb.FINISH_STOP == last.finish
     assert "<|" not in answer.text
     assert last.usage.prompt_tokens > again.usage.cached_tokens > 0
+
+
+@pytest.mark.skipif(not SHIPPED.exists(), reason="the built-in model is not in this checkout")
+async def test_a_model_in_several_files_is_loaded_from_its_first(start: StartHost, tmp_path: Path, ask: Ask) -> None:
+    parts = split_model(SHIPPED, tmp_path / "tiny", 10)
+    async with start(engine="llama.cpp", model_path=str(parts[0])) as host:
+        await host.phase("ready")
+        client = await host.open()
+        answer = ask(client, "What is the capital of France?", sampling=GREEDY)
+        await answer.end()
+        await client.close()
+    parts[1].unlink()
+    reason = await refused(start, parts[0])
+
+    assert "Paris" in answer.text
+    assert f"{parts[0].name} is one of 3 files, and {parts[1].name} is missing" == reason
 
 
 async def test_a_writing_model_can_be_told_to_embed(start: StartHost, random_model: Path, ask: Ask) -> None:

@@ -17,6 +17,8 @@ def revision_digest(spec: ModelSpec) -> str:
     for newer in ("embeds", "fingerprint"):  # than digests that are in the log
         if not body["weights"][newer]:
             del body["weights"][newer]
+    for told in ("layer_runs", "output_bytes", "input_bytes"):  # of the same files, by newer workers alone
+        body["weights"].pop(told, None)
     return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
 
 

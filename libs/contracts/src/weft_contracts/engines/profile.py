@@ -38,6 +38,13 @@ class HeaderClaim(Value, frozen=True):
     """On a processor."""
     share_argument: ArgumentName | None = None
     """The argument that names a share of each device, which is then claimed whatever the model needs."""
+    host_overhead: Count = 0
+    """Of the machine's memory, for each accelerator beside it: the process, and buffers that the device reads."""
+    layers_argument: ArgumentName | None = None
+    """The argument that says how many layers lie on an accelerator, as llama.cpp counts them: the output first, then
+    layers from the last on. Where it is more than 0 and not all, the claim is computed from the sizes of single layers:
+    what lies on the accelerator, and of the machine's memory the rest. 0: the replica goes to a processor; less: as if
+    it were absent."""
 
 
 class ArgumentClaim(Value, frozen=True):
@@ -85,6 +92,8 @@ class Install(Value, frozen=True):
     """Of weft-engine, where that brings it."""
     adapter: str = ""
     """`module:name` of the adapter; empty: there is none, so no host can run it."""
+    vendors: tuple[Vendor, ...] = ()
+    """Whose devices the package computes on where no recipe chose it; empty: those of all the engine's vendors."""
 
 
 class EngineProfile(Value, frozen=True):

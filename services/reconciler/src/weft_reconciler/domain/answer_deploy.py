@@ -19,6 +19,7 @@ from weft_contracts.formats import unwritable
 from weft_contracts.ids import ModelId, NodeId, model_id
 from weft_fleet import NodeView
 from weft_placement.installable import obtainable
+from weft_placement.layers import kept_weights, needs_layers
 from weft_requests import QUOTED, PendingRequest, shortened
 
 from weft_reconciler.domain.decision_time import DecisionTime
@@ -139,10 +140,13 @@ def _by_inspections(
     found = [each for each in inspections.values() if each is not None and isinstance(each.answer, FileFound)]
     silent = not reported or any(each is None or each.answer is None for each in inspections.values())
     awaited = deploy.may_wait and silent
-    if found and not (awaited and isinstance(deploy.asked, TrialRequested)):
-        first = min(found, key=lambda each: (each.sequence, each.id))
+    profile = state.fleet.engines[deploy.asked.spec.engine]
+    told = [each for each in found if _tells_enough(deploy.asked.spec, each, profile)]
+    # what an older worker read may not do for a claim: then another's answer is worth waiting for
+    if (told or (found and not awaited)) and not (awaited and isinstance(deploy.asked, TrialRequested)):
+        first = min(told or found, key=lambda each: (each.sequence, each.id))
         assert isinstance(first.answer, FileFound)
-        weights = first.answer.weights
+        weights = kept_weights(deploy.asked.spec, first.answer.weights, profile)
         spec = deploy.asked.spec.model_copy(update={"weights": weights})
         return _accept(state, deploy, spec)
     if awaited:
@@ -151,6 +155,13 @@ def _by_inspections(
     reasons = "; ".join(f"{nodes[id].name}: {_reason(inspection, deploy.wait_s)}" for id, inspection in named)
     more = f"; and {len(inspections) - _NAMED} more nodes" if len(inspections) > _NAMED else ""
     return deploy.pending.rejected(422, f"no node can load {key.source} ({reasons}{more})")
+
+
+def _tells_enough(spec: ModelSpec, found: Inspection, profile: EngineProfile) -> bool:
+    """Whether what a node read of the file does for the spec's claim, as far as single layers go."""
+    assert isinstance(found.answer, FileFound)
+    weights = found.answer.weights
+    return bool(weights.layer_runs) or not needs_layers(spec, weights, profile)
 
 
 _NAMED = 8
