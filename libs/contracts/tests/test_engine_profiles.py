@@ -53,8 +53,8 @@ def test_a_profile_comes_back_from_json_with_its_digest(profile: EngineProfile) 
 
 
 REPORTED = {
-    "llama.cpp": ("5e961dfa484fa051", "9fabcfb3872eb93f"),
-    "vllm": ("b512655f5c950b66", "dcccda55d2cc939c"),
+    "llama.cpp": ("5e961dfa484fa051", "b12dc09c47206844"),
+    "vllm": ("b512655f5c950b66", "2ac3d40ee1c38c0e"),
     "simulated": ("7c2905e49796334e",),
     "openai": ("b08e10d214613c7a",),
 }

@@ -16,8 +16,9 @@ from weft_gguf.header import read_header
 from weft_testing.gguf_files import split_model
 from weft_worker_agent.domain.weights import kv_bytes_per_token, weights_of_header
 from weft_worker_agent.inbound.files import listening, metadata_route
+from weft_worker_agent.outbound.files.found import NotFound
 from weft_worker_agent.outbound.files.metadata import Offer, offers
-from weft_worker_agent.outbound.files.model_files import NotFound, look
+from weft_worker_agent.outbound.files.model_files import look
 
 
 @pytest.fixture

@@ -37,6 +37,7 @@ from weft_api.engines import (
     EngineProfile,
     EngineProfilePage,
     HeaderClaim,
+    LoraSupport,
 )
 from weft_api.log import ChangeRequest, ChangeRequestPage, Commit, CommitPage, Fact, RequestState
 from weft_api.models import (
@@ -93,6 +94,7 @@ from weft_api.values import (
     FileFound,
     FileMissing,
     Hardware,
+    LoraAdapter,
     Member,
     MetadataFile,
     ModelSpec,
@@ -150,6 +152,8 @@ __all__ = [
     "Labels",
     "LabelsChanged",
     "Log",
+    "LoraAdapter",
+    "LoraSupport",
     "Member",
     "Mesh",
     "MetadataFile",

@@ -96,8 +96,9 @@ def need_of(spec: ModelSpec, profile: EngineProfile) -> Need:
         case HeaderClaim() as formula:
             weights = _checked(spec.weights)
             kv = kv_bytes_per_token(spec, profile) * spec.context_tokens * spec.concurrency
+            adapters = sum(adapter.bytes for adapter in spec.adapters)
             need = Need(
-                _padded(weights.weight_bytes, formula),
+                _padded(weights.weight_bytes, formula) + adapters,
                 kv,
                 weights.kv_heads,
                 _fraction(spec, formula),
@@ -131,7 +132,10 @@ def _divided(need: Need, spec: ModelSpec, formula: HeaderClaim) -> Need:
     device_kv = -(-need.kv * parts.device_kv // parts.kv) if parts.kv else 0
     host_kv = -(-need.kv * parts.host_kv // parts.kv) if parts.kv else need.kv
     host = _padded(parts.host_weights, formula) + host_kv + formula.cpu_overhead
-    return replace(need, weights=_padded(parts.device_weights, formula), kv=device_kv, host=host, host_overhead=0)
+    # an adapter lies where the layers do that it changes, which its file's size alone doesn't tell: it counts in both
+    adapters = sum(adapter.bytes for adapter in spec.adapters)
+    device_weights = _padded(parts.device_weights, formula) + adapters
+    return replace(need, weights=device_weights, kv=device_kv, host=host + adapters, host_overhead=0)
 
 
 def kv_bytes_per_token(spec: ModelSpec, profile: EngineProfile) -> int:

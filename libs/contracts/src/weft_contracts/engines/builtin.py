@@ -10,6 +10,7 @@ from weft_contracts.engines.profile import (
     FileFormat,
     HeaderClaim,
     Install,
+    LoraSupport,
 )
 from weft_contracts.facts.values import Backend, EngineName
 
@@ -21,6 +22,7 @@ LLAMA_CPP = EngineProfile(
     serves=("chat", "embeddings", "rerank"),
     formats=("gguf",),
     vendors=("nvidia", "amd", "intel", "apple", "cpu"),
+    lora=LoraSupport(most=16, scales=True),
     claim=HeaderClaim(
         slack=0.05,
         overhead=768 * _MIB,
@@ -67,6 +69,7 @@ VLLM = EngineProfile(
         host_overhead=2048 * _MIB,
     ),
     splits=("devices",),
+    lora=LoraSupport(most=1),
     arguments={
         "gpu_memory_utilization": Argument(type="number", above=0, most=1),
         "tensor_parallel_size": Argument(type="integer", least=1),

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from weft_contracts.facts.fact import Value
-from weft_contracts.facts.values import Count, EngineName, Vendor
+from weft_contracts.facts.values import MOST_LORA_ADAPTERS, Count, EngineName, Vendor
 
 Task = Literal["chat", "embeddings", "rerank"]
 FileFormat = Literal["gguf", "safetensors"]
@@ -81,6 +81,15 @@ class Argument(Value, frozen=True):
     """A spec without it is refused."""
 
 
+class LoraSupport(Value, frozen=True):
+    """Which LoRA adapters of a spec the engine applies."""
+
+    most: Annotated[int, Field(ge=1, le=MOST_LORA_ADAPTERS)]
+    """At once."""
+    scales: bool = False
+    """Whether it takes another scale than the adapter's own."""
+
+
 class Install(Value, frozen=True):
     """What must be installed beside `weft-engine` to run the engine."""
 
@@ -112,6 +121,8 @@ class EngineProfile(Value, frozen=True):
     """What one replica may be spread over."""
     resumes_greedy: bool = False
     """Another replica goes on with its greedy text, word for word."""
+    lora: LoraSupport | None = None
+    """None: it takes no LoRA adapters."""
     arguments: dict[ArgumentName, Argument] = Field(default_factory=dict[ArgumentName, Argument])
     install: Install
 

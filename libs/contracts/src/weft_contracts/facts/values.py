@@ -242,6 +242,26 @@ class SimulatedSource(Value, frozen=True):
 Source = Annotated[BuiltinSource | PathSource | SimulatedSource, Field(discriminator="kind")]
 
 
+MOST_LORA_ADAPTERS = 16
+"""That one spec names."""
+LoraName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
+LoraScale = Annotated[float, Field(ge=-100, le=100)]
+
+
+class LoraAdapter(Value, frozen=True):
+    """A LoRA that is loaded with a model and applied to all that the model answers."""
+
+    name: LoraName
+    path: str
+    """Where workers have it on their own disks: a GGUF file for a GGUF model, else a folder as peft writes it."""
+    scale: LoraScale = 1.0
+    """How much of it is applied; 0: nothing."""
+    bytes: Annotated[Count, Field(exclude_if=lambda size: not size)] = 0
+    """Of its tensors. This and the next are filled in by the reconciler from what the workers found."""
+    fingerprint: Annotated[str, Field(exclude_if=lambda text: not text)] = ""
+    """Of its content."""
+
+
 class ModelSpec(Value, frozen=True):
     """What an admin wants of a model. A change of it is a new revision."""
 
@@ -260,10 +280,16 @@ class ModelSpec(Value, frozen=True):
     strategy: Literal["binpack", "spread"] = "binpack"
     weights: Weights = Weights(format="none")
     """Filled in by the reconciler from what the workers' inspections found."""
+    adapters: Annotated[
+        tuple[LoraAdapter, ...], Field(max_length=MOST_LORA_ADAPTERS, exclude_if=lambda adapters: not adapters)
+    ] = ()
 
     @property
     def needs(self) -> int:
-        """The lowest version of a fact that can say this spec: 2 where an argument is a list or an object."""
+        """The lowest version of a fact that can say this spec: 2 where an argument is a list or an object, 3 with
+        LoRA adapters: who doesn't know them would answer without."""
+        if self.adapters:
+            return 3
         return 2 if any(isinstance(value, list | dict) for value in self.engine_args.values()) else 1
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from weft_dataplane import LoadFailed
-from weft_gguf.header import GgufError, GgufHeader
+from weft_gguf.header import GgufError, GgufHeader, read_part
 from weft_gguf.split import read_model
 
 from weft_engine.adapters.llamacpp_native import NativeServer
@@ -36,6 +36,7 @@ def load_server(launch: Launch) -> Loaded:
     """Check settings and file, then load; blocks. Raises LoadFailed."""
     settings = LlamaCppSettings.of(launch)
     header = checked_header(launch)
+    check_adapters(launch, header)
     embeddings = settings.embeddings if settings.embeddings is not None else header.embeds
     with CapturedOutput() as captured:
         try:
@@ -67,6 +68,26 @@ def checked_header(launch: Launch) -> GgufHeader:
         raise LoadFailed(str(error), permanent=True) from None
     except OSError as error:
         raise LoadFailed(f"the model file {path} can't be read: {error.strerror}", permanent=False) from None
+
+
+def check_adapters(launch: Launch, header: GgufHeader) -> None:
+    """Raises LoadFailed for an adapter that isn't there or is made for another model."""
+    for adapter in launch.adapters:
+        name = f"the LoRA adapter {adapter.name}"
+        try:
+            facts = read_part(Path(adapter.path)).facts
+        except FileNotFoundError:
+            raise LoadFailed(f"{name} is not there: {adapter.path} does not exist", permanent=True) from None
+        except GgufError as error:
+            raise LoadFailed(f"{name} can't be read: {error}", permanent=True) from None
+        except OSError as error:
+            raise LoadFailed(f"{name} can't be read: {error.strerror}", permanent=False) from None
+        if facts.text("general.type") != "adapter":
+            raise LoadFailed(
+                f"{name} is none: {adapter.path} holds a {facts.text('general.type') or 'model'}", permanent=True
+            )
+        if (made_for := facts.text("general.architecture")) != header.architecture:
+            raise LoadFailed(f"{name} is made for {made_for}, the model is {header.architecture}", permanent=True)
 
 
 def explained(launch: Launch, sentence: str, lines: list[str]) -> LoadFailed:

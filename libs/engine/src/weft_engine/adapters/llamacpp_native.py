@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft_engine.adapters.llamacpp_settings import LlamaCppSettings
-from weft_engine.launch import ClaimedDevice, Launch
+from weft_engine.launch import ClaimedDevice, Launch, LoraFile
 
 ERRORS_ONLY = 1
 """llama.cpp's verbosity: more would write about each request"""
@@ -74,6 +74,13 @@ def offloaded(accelerators: Sequence[ClaimedDevice], asked: int | None, layers: 
     return -1 if layers and asked >= layers else asked
 
 
+def lora_info(native: Any, adapter: LoraFile) -> Any:
+    """A LoRA adapter as llama.cpp is told of it."""
+    info = native.CommonAdapterLoraInfo()
+    info.path, info.scale = adapter.path, adapter.scale
+    return info
+
+
 def native_params(
     native: Any, launch: Launch, settings: LlamaCppSettings, key: str, embeddings: bool, layers: int | None = None
 ) -> Any:
@@ -94,6 +101,7 @@ def native_params(
     params.n_gpu_layers = offloaded(accelerators, settings.gpu_layers, layers)
     params.main_gpu = 0  # the process sees the claimed ones alone, in the claim's order
     params.tensor_split = split(accelerators, len(params.tensor_split))
+    params.lora_adapters = [lora_info(native, each) for each in launch.adapters]
     # the port serves templates and tokenizers to this process alone
     params.hostnames = ["127.0.0.1"]
     params.port = 0

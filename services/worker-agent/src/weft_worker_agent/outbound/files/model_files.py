@@ -3,40 +3,22 @@
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+from weft_contracts.digest import LORA
 from weft_contracts.engines import BUILTIN, FileFormat, Profiles
 from weft_contracts.facts.values import BuiltinSource, PathSource, Source, Weights
 
 from weft_worker_agent.domain.weights import weights_of_config, weights_of_header
 from weft_worker_agent.outbound.files.fingerprint import fingerprint
-from weft_worker_agent.outbound.files.metadata import Offer, offers
+from weft_worker_agent.outbound.files.found import Found, NotFound
+from weft_worker_agent.outbound.files.lora_files import look_at_lora
+from weft_worker_agent.outbound.files.metadata import offers
 from weft_worker_agent.outbound.files.sources import Files, SourceMissing, files_of, source_of
 
 _MAX_CONFIG = 4 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A model that this node has. `path` is what the engine loads; None where there is nothing to load."""
-
-    path: Path | None
-    size: int
-    weights: Weights
-    offers: tuple[Offer, ...]
-
-    def another_than(self, accepted: Weights) -> str | None:
-        """A sentence if these are not the files that a revision was accepted with."""
-        own = self.weights.fingerprint
-        if not own or not accepted.fingerprint or own == accepted.fingerprint:
-            return None
-        return f"{self.path} has changed since it was deployed: deploy it again"
-
-
-class NotFound(Exception):
-    """No usable model; the message is a sentence for people."""
 
 
 def look(source: str, engine: str, engines: Profiles = BUILTIN, formats: Sequence[FileFormat] = ()) -> Found:
@@ -47,6 +29,8 @@ def look(source: str, engine: str, engines: Profiles = BUILTIN, formats: Sequenc
         formats = profile.formats
     elif not formats:
         raise NotFound(f"this node knows no engine {engine}")
+    if source.startswith(LORA):
+        return look_at_lora(Path(source.removeprefix(LORA)), engine, formats)
     if not formats:
         return Found(None, 0, Weights(format="none"), ())
     try:
