@@ -5,6 +5,8 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from weft_engine.adapters.vllm_lora import Lora
+
 
 class Logprob(Protocol):
     """What vLLM says of one token that it drew or might have drawn."""
@@ -92,8 +94,9 @@ class Faults:
 class NativeEngine:
     """A started `AsyncLLM`. Used on the event loop's thread, but for `close`."""
 
-    def __init__(self, engine: Any) -> None:
+    def __init__(self, engine: Any, lora: Lora | None = None) -> None:
         self._engine = engine
+        self._lora: Any = None if lora is None else lora_request(lora)
         sampling, inputs, pooling = (
             importlib.import_module(f"vllm.{name}") for name in ("sampling_params", "inputs.engine", "pooling_params")
         )
@@ -123,13 +126,16 @@ class NativeEngine:
             output_kind=self._delta,
             structured_outputs=self._structured(grammar=grammar) if grammar else None,
         )
-        return self._engine.generate(self._tokens_input(ids), params, request_id)
+        return self._engine.generate(self._tokens_input(ids), params, request_id, lora_request=self._lora)
 
     async def pool(self, ids: list[int], task: str, request_id: str, **options: Any) -> PoolingOutput:
         """What a pooling model makes of one input. Raises `faults`."""
         params = self._pooling_params(task=task, **options)
         outputs: list[PoolingOutput] = [
-            output async for output in self._engine.encode(self._tokens_input(ids), params, request_id)
+            output
+            async for output in self._engine.encode(
+                self._tokens_input(ids), params, request_id, lora_request=self._lora
+            )
         ]
         return outputs[-1]
 
@@ -159,10 +165,16 @@ def model_config(arguments: Mapping[str, Any]) -> ModelConfig:
     return _engine_args(arguments).create_model_config()
 
 
-def start(arguments: Mapping[str, Any], on_step: OnStep) -> NativeEngine:
-    """Start vLLM's processes and load the model; blocks. `on_step` hears of every engine step, on the loop's thread.
+def lora_request(lora: Lora) -> Any:
+    """A LoRA adapter as vLLM's requests name it."""
+    native: Any = importlib.import_module("vllm.lora.request")
+    return native.LoRARequest(lora.name, 1, lora.path)
 
-    Raises what vLLM raises.
+
+def start(arguments: Mapping[str, Any], on_step: OnStep, lora: Lora | None = None) -> NativeEngine:
+    """Start vLLM's processes and load the model, with an adapter for all that it answers; blocks.
+
+    `on_step` hears of every engine step, on the loop's thread. Raises what vLLM raises.
     """
     loggers: Any = importlib.import_module("vllm.v1.metrics.loggers")
 
@@ -175,7 +187,7 @@ def start(arguments: Mapping[str, Any], on_step: OnStep) -> NativeEngine:
         def log_engine_initialized(self) -> None: ...
 
     async_llm: Any = importlib.import_module("vllm.v1.engine.async_llm")
-    return NativeEngine(async_llm.AsyncLLM.from_engine_args(_engine_args(arguments), stat_loggers=[Steps]))
+    return NativeEngine(async_llm.AsyncLLM.from_engine_args(_engine_args(arguments), stat_loggers=[Steps]), lora)
 
 
 def decode_stream(tokenizer: Tokenizer, ids: list[int]) -> "Callable[[int], str | None] | None":
