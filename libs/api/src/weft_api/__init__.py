@@ -67,6 +67,7 @@ from weft_api.nodes import (
     NodeWaits,
 )
 from weft_api.problem import Problem
+from weft_api.progress import DeviceUse, InstallProgress, LoadProgress, ReplicaProgress
 from weft_api.replicas import Replica, ReplicaLine, ReplicaPage, ShownReplica, ShownReplicaLine
 from weft_api.secrets import Key, KeyPage, SecretState, Token, TokenPage
 from weft_api.status import (
@@ -130,6 +131,7 @@ __all__ = [
     "Deployed",
     "Device",
     "DeviceClaim",
+    "DeviceUse",
     "Drain",
     "EngineArgument",
     "EngineInstall",
@@ -145,12 +147,14 @@ __all__ = [
     "Hardware",
     "HeaderClaim",
     "Heartbeat",
+    "InstallProgress",
     "Key",
     "KeyChanged",
     "KeyMade",
     "KeyPage",
     "Labels",
     "LabelsChanged",
+    "LoadProgress",
     "Log",
     "LoraAdapter",
     "LoraSupport",
@@ -191,6 +195,7 @@ __all__ = [
     "Replica",
     "ReplicaLine",
     "ReplicaPage",
+    "ReplicaProgress",
     "RequestCounts",
     "RequestState",
     "SecretState",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from weft_contracts.commit import Cause
 from weft_contracts.digest import lora_key, revision_digest, source_key
 from weft_contracts.facts.machine import FileFound
-from weft_contracts.facts.values import LoraAdapter, Member, ModelSpec, Weights
+from weft_contracts.facts.values import EngineName, LoraAdapter, Member, ModelSpec, Weights
 from weft_contracts.ids import CorrelationId, ModelId, replica_id
 from weft_fleet import Fleet, ModelView, ReplicaView
 
@@ -102,7 +102,7 @@ def _placed(
 
 def _weights(fleet: Fleet, spec: ModelSpec) -> Weights:
     """What most nodes found at the spec's source; the spec's own where none did."""
-    found, profile = _most_found(fleet, source_key(spec)), fleet.engines.get(spec.engine)
+    found, profile = _most_found(fleet, source_key(spec), spec.engine), fleet.engines.get(spec.engine)
     return spec.weights if found is None or profile is None else kept_weights(spec, found, profile)
 
 
@@ -110,14 +110,14 @@ def _adapters(fleet: Fleet, spec: ModelSpec) -> tuple[LoraAdapter, ...]:
     """The spec's LoRA adapters, with what most nodes found of each."""
     return tuple(
         adapter
-        if (own := _most_found(fleet, lora_key(adapter))) is None
+        if (own := _most_found(fleet, lora_key(adapter), spec.engine)) is None
         else adapter.model_copy(update={"bytes": own.weight_bytes, "fingerprint": own.fingerprint})
         for adapter in spec.adapters
     )
 
 
-def _most_found(fleet: Fleet, key: str) -> Weights | None:
-    answers = [node.files.get(key) for node in fleet.nodes.values() if not node.gone]
+def _most_found(fleet: Fleet, key: str, engine: EngineName) -> Weights | None:
+    answers = [node.file(key, engine) for node in fleet.nodes.values() if not node.gone]
     found = Counter(answer.weights for answer in answers if isinstance(answer, FileFound))
     return found.most_common(1)[0][0] if found else None
 

