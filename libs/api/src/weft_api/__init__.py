@@ -37,6 +37,7 @@ from weft_api.engines import (
     EngineProfile,
     EngineProfilePage,
     HeaderClaim,
+    LoraSupport,
 )
 from weft_api.log import ChangeRequest, ChangeRequestPage, Commit, CommitPage, Fact, RequestState
 from weft_api.models import (
@@ -94,6 +95,7 @@ from weft_api.values import (
     FileFound,
     FileMissing,
     Hardware,
+    LoraAdapter,
     Member,
     MetadataFile,
     ModelSpec,
@@ -154,6 +156,8 @@ __all__ = [
     "LabelsChanged",
     "LoadProgress",
     "Log",
+    "LoraAdapter",
+    "LoraSupport",
     "Member",
     "Mesh",
     "MetadataFile",

@@ -15,6 +15,7 @@ from weft_contracts.facts.values import (
     Device,
     DeviceClaim,
     Hardware,
+    LoraAdapter,
     Member,
     MetadataFile,
     ModelSpec,
@@ -102,6 +103,7 @@ def spec(source: Any) -> ModelSpec:
         selector={"zone": "a"},
         strategy="spread",
         weights=WEIGHTS,
+        adapters=(LoraAdapter(name="l", path="/l", scale=0.5, bytes=6, fingerprint="f"),),
     )
 
 

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from weft_client.failure import Failure
+from weft_client.units import size
 from weft_contracts.commit import Recorded
 from weft_contracts.facts import run as run_facts
 from weft_contracts.ids import ReplicaId
 from weft_fleet import Fleet, ReplicaView
-from weft_placement.explain import Explanation, NotInTheLog, explain_decision
+from weft_placement.explain import Explanation, NodeAnswer, NotInTheLog, explain_decision
 
 from weft_cli import event_pages, locate
 from weft_cli.render import cut, printable, table
@@ -91,13 +92,21 @@ def show(found: Explanation) -> None:
                 "->" if each.chosen else "",
                 each.name,
                 each.refusal or each.rung,
-                ", ".join(str(index) for index in each.devices),
+                claims_in_words(each),
                 "" if each.refusal else f"{each.score:.3f}",
                 "  ".join(f"{name} {value:.2f}" for name, value in sorted((each.scores or {}).items())),
             )
             for each in found.answers
         ],
     )
+
+
+def claims_in_words(answer: NodeAnswer) -> str:
+    """The devices that a replica would lie on; where part of it lies beside them, how much of each it takes."""
+    if not answer.host:
+        return ", ".join(str(index) for index in answer.devices)
+    devices = [f"{index}: {size(bytes)}" for index, bytes in zip(answer.devices, answer.bytes, strict=True)]
+    return ", ".join([*devices, f"machine: {size(answer.host)}"])
 
 
 def as_object(found: Explanation) -> dict[str, Any]:

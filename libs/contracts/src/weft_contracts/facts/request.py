@@ -230,6 +230,7 @@ class DeployRequested(Versioned, _Request, frozen=True):
     """A model, or a new revision of the model that bears this name."""
 
     type: Literal["deploy_requested"] = "deploy_requested"
+    newest: ClassVar[int] = 3
     name: str
     spec: ModelSpec
 
@@ -242,6 +243,7 @@ class TrialRequested(Versioned, _Request, frozen=True):
     """What would come of deploying this? Nodes are asked what they hold; nothing else changes."""
 
     type: Literal["trial_requested"] = "trial_requested"
+    newest: ClassVar[int] = 3
     name: str
     spec: ModelSpec
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from weft_engine.adapters.vllm_lora import Lora
+
 
 class Logprob(Protocol):
     """What vLLM says of one token that it drew or might have drawn."""
@@ -121,8 +123,9 @@ class Faults:
 class NativeEngine:
     """A started `AsyncLLM`. Used on the event loop's thread, but for `close`."""
 
-    def __init__(self, engine: Any) -> None:
+    def __init__(self, engine: Any, lora: Lora | None = None) -> None:
         self._engine = engine
+        self._lora: Any = None if lora is None else lora_request(lora)
         sampling, inputs, pooling = (
             importlib.import_module(f"vllm.{name}") for name in ("sampling_params", "inputs.engine", "pooling_params")
         )
@@ -168,6 +171,7 @@ class NativeEngine:
             request_id,
             self._tokens_input(ids),
             params,
+            lora_request=self._lora,
             reasoning_ended=not thinks,
             reasoning_parser_kwargs={"chat_template_kwargs": dict(variables or {})} if thinks else None,
         )
@@ -203,7 +207,10 @@ class NativeEngine:
         """What a pooling model makes of one input. Raises `faults`."""
         params = self._pooling_params(task=task, **options)
         outputs: list[PoolingOutput] = [
-            output async for output in self._engine.encode(self._tokens_input(ids), params, request_id)
+            output
+            async for output in self._engine.encode(
+                self._tokens_input(ids), params, request_id, lora_request=self._lora
+            )
         ]
         return outputs[-1]
 
@@ -242,10 +249,16 @@ def model_config(arguments: Mapping[str, Any]) -> ModelConfig:
     return _engine_args(arguments).create_model_config()
 
 
-def start(arguments: Mapping[str, Any], on_step: OnStep) -> NativeEngine:
-    """Start vLLM's processes and load the model; blocks. `on_step` hears of every engine step, on the loop's thread.
+def lora_request(lora: Lora) -> Any:
+    """A LoRA adapter as vLLM's requests name it."""
+    native: Any = importlib.import_module("vllm.lora.request")
+    return native.LoRARequest(lora.name, 1, lora.path)
 
-    Raises what vLLM raises.
+
+def start(arguments: Mapping[str, Any], on_step: OnStep, lora: Lora | None = None) -> NativeEngine:
+    """Start vLLM's processes and load the model, with an adapter for all that it answers; blocks.
+
+    `on_step` hears of every engine step, on the loop's thread. Raises what vLLM raises.
     """
     loggers: Any = importlib.import_module("vllm.v1.metrics.loggers")
 
@@ -260,7 +273,7 @@ def start(arguments: Mapping[str, Any], on_step: OnStep) -> NativeEngine:
     async_llm: Any = importlib.import_module("vllm.v1.engine.async_llm")
     engine: Any = async_llm.AsyncLLM.from_engine_args(_engine_args(arguments), stat_loggers=[Steps])
     engine.log_stats = engine.output_processor.log_stats = False  # figures of each token of each request: nobody asks
-    return NativeEngine(engine)
+    return NativeEngine(engine, lora)
 
 
 def decode_stream(tokenizer: Tokenizer, ids: list[int], *, marks: bool = False) -> "Callable[[int], str | None] | None":

@@ -8,9 +8,12 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, Field, SecretStr
 from weft_contracts.budget import parse_budget
 from weft_contracts.facts.values import (
+    MOST_LORA_ADAPTERS,
     ArgumentValue,
     BuiltinSource,
     EngineName,
+    LoraName,
+    LoraScale,
     ModelSpec,
     PathSource,
     Scope,
@@ -49,6 +52,14 @@ class Simulated(SimulatedSource, frozen=True, extra="forbid"):
     """No files."""
 
 
+class Lora(BaseModel, frozen=True, extra="forbid"):
+    """A LoRA that is loaded with the model and applied to all of its answers."""
+
+    name: LoraName
+    path: Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(_absolute)]
+    scale: LoraScale = 1.0
+
+
 class SpecBody(BaseModel, frozen=True, extra="forbid"):
     """What an admin wants of a model; see contracts' ModelSpec."""
 
@@ -61,6 +72,7 @@ class SpecBody(BaseModel, frozen=True, extra="forbid"):
     max_replicas: Annotated[int, Field(ge=0, le=10_000)] = 1
     selector: Annotated[dict[str, str], Field(max_length=64)] = {}
     strategy: Literal["binpack", "spread"] = "binpack"
+    adapters: Annotated[tuple[Lora, ...], Field(max_length=MOST_LORA_ADAPTERS)] = ()
 
     def spec(self) -> ModelSpec:
         """The spec as the log knows it; its weights are filled in from what the workers find."""
