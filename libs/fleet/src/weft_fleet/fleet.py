@@ -27,6 +27,7 @@ from weft_contracts.facts.replica import ReplicaFact
 from weft_contracts.facts.run import RunFact
 from weft_contracts.ids import ModelId, NodeId, ReplicaId
 
+from weft_fleet.alias_view import evolve_aliases
 from weft_fleet.assignments import Assignment, after_run, assignment_of
 from weft_fleet.changed import changed
 from weft_fleet.model_view import ModelView, after_readiness, evolve_model, number_of
@@ -66,7 +67,9 @@ class Fleet(FleetTables):
                 self._apply_replica(ReplicaId(recorded.aggregate.key), recorded, facts)
             case "mesh":
                 self._apply_mesh(facts, recorded.at)
-            case "token" | "request" | "inspection" | "artifact" | "name" | "key":
+            case "name":
+                self.aliases = evolve_aliases(self.aliases, recorded, facts)
+            case "token" | "request" | "inspection" | "artifact" | "key":
                 pass
 
     def _apply_node(self, id: NodeId, recorded: Recorded, facts: Sequence[Fact]) -> None:
