@@ -9,7 +9,7 @@ from weft_gateway.inbound.inference.queue import BusyQueue, QueueFull
 MODEL = ModelId("m-aaaaaaaaaaaaaaaa")
 
 
-async def waiting(queue: BusyQueue, count: int) -> "list[asyncio.Task[None]]":
+async def waiting(queue: BusyQueue, count: int) -> "list[asyncio.Task[ModelId]]":
     """So many, in line, the first one first."""
     tasks = [asyncio.create_task(queue.turn(MODEL, 5, again=False)) for _ in range(count)]
     while queue.waiting(MODEL) < count:

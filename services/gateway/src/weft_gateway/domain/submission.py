@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 from weft_contracts.gen import session_pb2 as pb
+from weft_dataplane.limits import OR_JSON_VERSION, SHAPING_VERSION
 
 from weft_gateway.domain.inference_request import InferenceRequest
 
@@ -52,3 +53,9 @@ def _stops(request: InferenceRequest) -> tuple[str, ...]:
     """A call's JSON is none of the answer's text, so nothing stops within it."""
     must_call = request.calls and request.constraint is not None and not request.constraint.or_text
     return () if must_call else request.stop
+
+
+def oldest_version(request: InferenceRequest) -> int:
+    """Of the protocol, that knows what shapes the request."""
+    constraint = request.constraint
+    return SHAPING_VERSION if constraint is None or not constraint.or_json else OR_JSON_VERSION
