@@ -116,7 +116,9 @@ class AliasRouting:
         models = {each.model: model for each in left if (model := self.model(each.model)) is not None}
         if not models:
             return None
-        known = {id: self._readiness(model, way.without_room) for id, model in models.items()}
+        known: dict[ModelId, Readiness | None] = {
+            id: self._readiness(model, way.without_room) for id, model in models.items()
+        }
         away = self._hope if SERVING.isdisjoint(known.values()) else _not_looked_at
         targets = [
             Target(each.model, each.weight, known[each.model] or away(models[each.model]))
