@@ -96,6 +96,7 @@ def test_in_order_nobody_before_the_chosen_one_is_as_good(of: list[Target], draw
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=5))
 def test_over_all_draws_each_has_its_weight_to_within_one(weights: list[int]) -> None:
     total = sum(weights)
-    of = targets(*((weight, "free") for weight in weights))
+    free: list[tuple[int, Readiness]] = [(weight, "free") for weight in weights]
+    of = targets(*free)
     taken = Counter(choose("weights", of, (draw + 0.5) / total).model for draw in range(total))
     assert weights == [taken[each.model] for each in of]

@@ -181,12 +181,13 @@ async def test_where_none_is_left_the_last_reason_is_the_answer(fronts: Fronts) 
     assert "Model 'local' can't be served: no GGUF" == said.json()["error"]["message"]
 
 
-async def test_shares_go_by_weight(fronts: Fronts) -> None:
+async def test_shares_go_by_weight(fronts: Fronts, monkeypatch: pytest.MonkeyPatch) -> None:
     front = await opened(fronts)
-    an_alias(front, "weights", LOCAL, CLOUD, weights=(1, 10_000))
-    _, cloud = await front.a_replica(1, LOCAL), await front.a_replica(1, CLOUD)
-    for _ in range(3):
-        assert "cloud" == (await answered(await asked(fronts, front), cloud)).json()["model"]
+    an_alias(front, "weights", LOCAL, CLOUD, weights=(80, 20))
+    replicas = {"local": await front.a_replica(1, LOCAL), "cloud": await front.a_replica(1, CLOUD)}
+    for draw, called in ((0.1, "local"), (0.79, "local"), (0.81, "cloud")):
+        monkeypatch.setattr("random.random", lambda draw=draw: draw)
+        assert called == (await answered(await asked(fronts, front), replicas[called])).json()["model"]
 
 
 async def test_a_model_that_can_t_do_what_is_asked_is_passed_over(fronts: Fronts) -> None:
