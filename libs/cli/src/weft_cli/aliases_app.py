@@ -9,7 +9,7 @@ from weft_cli.completing import aliases as known_aliases
 from weft_cli.completing import models as known_models
 from weft_cli.options import JsonOption, StateOption, UrlOption
 
-aliases = typer.Typer(help="Let a name stand for several models, of which one answers each request.")
+aliases = typer.Typer(help="Let a name stand for several models; one answers each request.")
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Its name.", autocompletion=known_aliases)]
 
 
@@ -38,7 +38,7 @@ def set_alias(
     models: Annotated[
         list[str],
         typer.Argument(
-            metavar="MODEL[=WEIGHT]...",
+            metavar="MODEL[=WEIGHT]",
             help="Its models, each with its share (1 where none is said).",
             autocompletion=known_models,
         ),

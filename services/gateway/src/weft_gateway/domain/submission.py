@@ -49,13 +49,13 @@ def resumption(
     return submit
 
 
-def _stops(request: InferenceRequest) -> tuple[str, ...]:
-    """A call's JSON is none of the answer's text, so nothing stops within it."""
-    must_call = request.calls and request.constraint is not None and not request.constraint.or_text
-    return () if must_call else request.stop
-
-
 def oldest_version(request: InferenceRequest) -> int:
     """Of the protocol, that knows what shapes the request."""
     constraint = request.constraint
     return SHAPING_VERSION if constraint is None or not constraint.or_json else OR_JSON_VERSION
+
+
+def _stops(request: InferenceRequest) -> tuple[str, ...]:
+    """A call's JSON is none of the answer's text, so nothing stops within it."""
+    must_call = request.calls and request.constraint is not None and not request.constraint.or_text
+    return () if must_call else request.stop
