@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 from weft_contracts.gen import session_pb2 as pb
-from weft_dataplane.limits import OR_JSON_VERSION, SHAPING_VERSION
 
 from weft_gateway.domain.inference_request import InferenceRequest
 
@@ -47,12 +46,6 @@ def resumption(
     submit.resume.output_ids.extend(output_ids)
     submit.resume.text_sent = text_sent
     return submit
-
-
-def oldest_version(request: InferenceRequest) -> int:
-    """Of the protocol, that knows what shapes the request."""
-    constraint = request.constraint
-    return SHAPING_VERSION if constraint is None or not constraint.or_json else OR_JSON_VERSION
 
 
 def _stops(request: InferenceRequest) -> tuple[str, ...]:

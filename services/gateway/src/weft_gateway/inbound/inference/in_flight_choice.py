@@ -14,9 +14,10 @@ from weft_gateway.domain.answers.choice_encoder import AnswerEnvelope, ChoiceEnc
 from weft_gateway.domain.inference_request import InferenceRequest
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.routing.endpoint_state import EndpointState, replica_headers
-from weft_gateway.domain.submission import oldest_version, resumption, submission
+from weft_gateway.domain.submission import resumption, submission
 from weft_gateway.inbound.inference.alias_routing import AliasWay
 from weft_gateway.inbound.inference.in_flight_response import InFlightResponse
+from weft_gateway.inbound.inference.oldest_version import oldest_version
 
 _encode = msgspec.json.Encoder().encode
 _FINISH: dict[int, FinishReason] = {pb.FINISH_STOP: "stop", pb.FINISH_LENGTH: "length"}
