@@ -127,8 +127,7 @@ class InFlightChoice:
         self._busy_since = 0.0
         self.last_error = ""
         self.usage = Usage(0, 0)
-        self.started_at = owner.now()
-        self.first_at = 0.0
+        self.started_at, self.first_at = owner.now(), 0.0
 
     def submit(self, state: EndpointState, session: SessionClient) -> bool:
         """Send it to a replica; False when nothing was left to do. Raises SessionError."""
