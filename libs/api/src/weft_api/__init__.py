@@ -67,6 +67,7 @@ from weft_api.nodes import (
     NodeWaits,
 )
 from weft_api.problem import Problem
+from weft_api.progress import DeviceUse, InstallProgress, LoadProgress, ReplicaProgress
 from weft_api.replicas import Replica, ReplicaLine, ReplicaPage, ShownReplica, ShownReplicaLine
 from weft_api.secrets import Key, KeyPage, SecretState, Token, TokenPage
 from weft_api.status import (
@@ -133,6 +134,7 @@ __all__ = [
     "Deployed",
     "Device",
     "DeviceClaim",
+    "DeviceUse",
     "Drain",
     "EngineArgument",
     "EngineInstall",
@@ -148,12 +150,14 @@ __all__ = [
     "Hardware",
     "HeaderClaim",
     "Heartbeat",
+    "InstallProgress",
     "Key",
     "KeyChanged",
     "KeyMade",
     "KeyPage",
     "Labels",
     "LabelsChanged",
+    "LoadProgress",
     "Log",
     "Member",
     "Mesh",
@@ -193,6 +197,7 @@ __all__ = [
     "Replica",
     "ReplicaLine",
     "ReplicaPage",
+    "ReplicaProgress",
     "RequestCounts",
     "RequestState",
     "SecretState",

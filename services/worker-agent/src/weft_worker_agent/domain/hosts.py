@@ -36,6 +36,8 @@ class End:
     """Requests that still ran when its time to finish was up."""
     uninstalled: bool = False
     """Its engine could not be installed, and another try may find a better day."""
+    outside: bool = False
+    """All that it lacked is something elsewhere, such as a server that is away."""
     last_lines: tuple[str, ...] = ()
     """Of its log, as far as they may be told: see `last_lines`."""
 

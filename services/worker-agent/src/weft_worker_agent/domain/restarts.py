@@ -1,6 +1,8 @@
 """How often a run is started again: at most 3 times in 10 minutes, ever slower, then given up.
 
-An engine that could not be installed is tried more often: an index comes back, and a disk is emptied.
+An engine that could not be installed is tried more often: an index comes back, and a disk is emptied. One that lacks
+something elsewhere, such as a server that is away, is tried for as long as it is assigned: nothing here would be mended
+by giving it up. Between such tries the pause grows to its bound.
 """
 
 from dataclasses import dataclass, replace
@@ -15,7 +17,8 @@ FIRST_WAIT_S = 0.5
 WAIT_FACTOR = 4.0
 MAX_INSTALLS = 14
 """Tries of one install under an assignment: some 45 minutes."""
-FIRST_INSTALL_WAIT_S, LONGEST_INSTALL_WAIT_S = 1.0, 300.0
+FIRST_SLOW_WAIT_S, LONGEST_SLOW_WAIT_S = 1.0, 300.0
+"""Between tries of an install, and of what lacks something elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,8 @@ class Tries:
     given_up: GivenUp | None = None
     installs: int = 0
     """Installs that failed, one after the other."""
+    outside: int = 0
+    """Starts that lacked something elsewhere, one after the other."""
     counted: Incarnation | None = None
     """The host whose end was counted last."""
 
@@ -54,10 +59,14 @@ def ended(tries: Tries, host: Host, now: float) -> Tries:
     assert host.end is not None
     if tries.counted == host.incarnation:
         return tries
-    tries = replace(tries, counted=host.incarnation, installs=tries.installs + 1 if host.end.uninstalled else 0)
-    if 0 < tries.installs < MAX_INSTALLS:
-        wait = min(FIRST_INSTALL_WAIT_S * WAIT_FACTOR ** (tries.installs - 1), LONGEST_INSTALL_WAIT_S)
-        return replace(tries, starts=tries.starts[:-1], next_at=now + wait)
+    tries = replace(
+        tries,
+        counted=host.incarnation,
+        installs=tries.installs + 1 if host.end.uninstalled else 0,
+        outside=tries.outside + 1 if host.end.outside else 0,
+    )
+    if tries.outside or 0 < tries.installs < MAX_INSTALLS:
+        return replace(tries, starts=tries.starts[:-1], next_at=now + _slow_wait_s(tries.outside or tries.installs))
     if tries.installs:
         return replace(tries, given_up=GivenUp(host.end.reason, False, host.end.last_lines))
     if host.given_up_for:
@@ -68,3 +77,9 @@ def ended(tries: Tries, host: Host, now: float) -> Tries:
     if recent > MAX_RESTARTS:
         return replace(tries, given_up=GivenUp(host.end.reason, False, host.end.last_lines))
     return replace(tries, next_at=now + FIRST_WAIT_S * WAIT_FACTOR ** max(0, recent - 1))
+
+
+def _slow_wait_s(failed: int) -> float:
+    """After so many failures, one after the other."""
+    longest = LONGEST_SLOW_WAIT_S
+    return longest if failed > MAX_INSTALLS else min(FIRST_SLOW_WAIT_S * WAIT_FACTOR ** (failed - 1), longest)
