@@ -1,6 +1,7 @@
 """What the gateway's admin API answers, as types: the gateway makes them, its document names them, the command line and
 the first page read them."""
 
+from weft_api.aliases import Alias, AliasChanged, AliasPage, AliasTarget, OpenAIAliasDetail
 from weft_api.backends import (
     BackendInstall,
     BackendRecipe,
@@ -108,6 +109,10 @@ from weft_api.values import (
 
 __all__ = [
     "Addresses",
+    "Alias",
+    "AliasChanged",
+    "AliasPage",
+    "AliasTarget",
     "AnsweringGateway",
     "ArgumentClaim",
     "Backend",
@@ -187,6 +192,7 @@ __all__ = [
     "NodePage",
     "NodeSecret",
     "NodeWaits",
+    "OpenAIAliasDetail",
     "OpenAIModel",
     "OpenAIModelDetail",
     "OpenAIModelList",

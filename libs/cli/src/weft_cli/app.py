@@ -8,6 +8,7 @@ import typer
 from weft_client.failure import Exit, Failure
 
 from weft_cli.admin_app import brake, drain, nodes, tokens
+from weft_cli.aliases_app import aliases
 from weft_cli.backends_app import backends
 from weft_cli.command_group import CommandGroup
 from weft_cli.engines_app import engines
@@ -51,6 +52,7 @@ app.add_typer(nodes, name="nodes")
 app.add_typer(tokens, name="tokens")
 app.add_typer(engines, name="engines")
 app.add_typer(secrets, name="secrets")
+app.add_typer(aliases, name="aliases")
 app.add_typer(backends, name="backends")
 app.add_typer(brake, name="brake")
 app.command()(drain)

@@ -13,7 +13,7 @@ from weft_client.gateway import Gateway
 from weft_client.sources import BUILTINS, SIMULATED, engine_of, server_source
 
 if TYPE_CHECKING:
-    from weft_api import Deployed, Model, ModelChanged, ModelRetried, Node, Replica, ReplicaProgress
+    from weft_api import Alias, Deployed, Model, ModelChanged, ModelRetried, Node, Replica, ReplicaProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,19 @@ class NodeRow:
 
 
 @dataclass(frozen=True, slots=True)
+class AliasRow:
+    """A model that an alias stands for."""
+
+    name: str
+    model: str
+    share: str
+    """Of the requests, in per cent; or its place in the order."""
+    state: str
+    ready: int
+    wanted: int
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceUse:
     """A device that a replica claims, and the bytes that it claims and holds there; None: not known."""
 
@@ -96,6 +109,7 @@ class Snapshot:
     """Of the log, as far as the gateway has folded it."""
     log_full: str | None = None
     """Why the log takes nothing more, where it has no room."""
+    aliases: tuple[AliasRow, ...] = ()
 
     def model(self, name: str) -> ModelRow | None:
         return next((each for each in self.models if each.name == name), None)
@@ -114,6 +128,8 @@ def snapshot(gateway: Gateway) -> Snapshot:
             problems=tuple(answer["mesh"]["problems"]),
             position=answer["log"]["position"],
             log_full=answer["log"].get("full"),
+            # an older gateway's answer lacks them
+            aliases=tuple(row for each in answer.get("aliases", ()) for row in alias_rows(each)),
         )
     except (KeyError, TypeError, ValueError) as e:
         raise Failure(f"{gateway.url} answers in a shape that this weft doesn't know ({e!r}): another version?") from e
@@ -182,6 +198,27 @@ def _model(each: "Model") -> ModelRow:
         serves=each.get("serves"),
         failing=failing["reason"] if failing else "",
     )
+
+
+def alias_rows(each: "Alias") -> list[AliasRow]:
+    """A row for each model of an alias."""
+    total = sum(target["weight"] for target in each["targets"])
+    return [
+        AliasRow(
+            name=each["name"],
+            model=target["model"],
+            share=share_of(each["rule"], target["weight"], total, place),
+            state=target["state"],
+            ready=target["ready"],
+            wanted=target["wanted"],
+        )
+        for place, target in enumerate(each["targets"], 1)
+    ]
+
+
+def share_of(rule: str, weight: int, total: int, place: int) -> str:
+    """What a model gets of an alias's requests: a share in per cent, or its place in the order."""
+    return f"{place}." if rule == "order" else f"{100 * weight / total:.3g} %"
 
 
 def node_row(each: "Node") -> NodeRow:

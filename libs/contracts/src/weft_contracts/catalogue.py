@@ -91,6 +91,8 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(token.Bound, ("registry",), 1, ignorable=True),
     Entry(name.Claimed, ("registry", "reconciler"), NODES * 0.05),
     Entry(name.Released, ("registry", "reconciler"), NODES * 0.05),
+    # Who doesn't know it knows no alias; a model that then claims the name ends the alias in every fold.
+    Entry(name.Aliased, ("reconciler",), 20, ignorable=True),
     Entry(node.Joined, ("registry",), NODES * 0.05),
     Entry(node.Rejoined, ("registry",), NODES),
     Entry(node.Approved, ("registry",), NODES * 0.05),
@@ -158,6 +160,8 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(request.DeleteRequested, ("gateway",), 200),
     Entry(request.RetryRequested, ("gateway",), 100),
     Entry(request.UnloadRequested, ("gateway",), 100),
+    Entry(request.AliasRequested, ("gateway",), 20, ignorable=True),
+    Entry(request.AliasRemovalRequested, ("gateway",), 5, ignorable=True),
     Entry(request.Fulfilled, ANSWERING, 2_000),
     Entry(request.Rejected, ANSWERING, 500),
     Entry(inspection.Requested, ("reconciler",), NODES * 4),

@@ -26,6 +26,7 @@ from weft_contracts.facts.values import (
 )
 from weft_contracts.ids import InspectionId, NodeId
 from weft_gateway.domain import value_shapes
+from weft_gateway.inbound.admin.aliases import Aliases
 from weft_gateway.inbound.admin.backends import Backends
 from weft_gateway.inbound.admin.brake import Brake
 from weft_gateway.inbound.admin.engine_profiles import EngineProfiles
@@ -143,6 +144,7 @@ def api() -> dict[str, Any]:
         Brake(NONE),
         Upgrades(NONE, NONE),
         Models(NONE, NONE, NONE),
+        Aliases(NONE, NONE),
         Replicas(NONE),
         RequestsForChange(NONE, NONE, NONE),
         Events(NONE, NONE),

@@ -15,6 +15,7 @@ from weft_fleet import Fleet, ReplicaView
 from weft_placement.explain import Explanation, NodeAnswer, NotInTheLog, explain_decision
 
 from weft_cli import event_pages, locate
+from weft_cli.commands import explain_alias
 from weft_cli.render import cut, printable, table
 
 _TROUBLES = 4
@@ -24,12 +25,15 @@ _LONGEST = 300
 
 def run(folder: Path | None, url: str | None, replica: str, *, as_json: bool) -> None:
     """Print every node's answer. `replica` is an id, or a model's name: then it is the one of its replicas that
-    answers or comes next to it, and what went wrong with others follows in a line each."""
+    answers or comes next to it, and what went wrong with others follows in a line each. An alias tells its models."""
     gateway = locate.gateway(folder, url)
     log = list(event_pages.commits(gateway))
     fleet = Fleet()
     for commit in log:
         fleet.apply(commit)
+    if (alias := fleet.aliases.get(replica)) is not None:
+        explain_alias.show(explain_alias.explained(log, fleet, alias), as_json=as_json)
+        return
     own = replicas_of(fleet, replica)
     try:
         found = explain_decision(log, own[0].id if own else ReplicaId(replica))

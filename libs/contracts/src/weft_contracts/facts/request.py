@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from weft_contracts.aliases import AliasRule, AliasTargets
 from weft_contracts.backends.recipe import BackendRecipe
 from weft_contracts.engines.profile import EngineProfile
 from weft_contracts.facts.fact import Fact, Versioned
@@ -274,6 +275,22 @@ class UnloadRequested(_Request, frozen=True):
     """How long what serves there may wait for others to serve in its place."""
 
 
+class AliasRequested(_Request, frozen=True):
+    """Let a name be an alias over these models; what it was an alias of before is replaced whole."""
+
+    type: Literal["alias_requested"] = "alias_requested"
+    name: str
+    rule: AliasRule
+    targets: AliasTargets
+
+
+class AliasRemovalRequested(_Request, frozen=True):
+    """Let a name be no alias any more. Its models stay."""
+
+    type: Literal["alias_removal_requested"] = "alias_removal_requested"
+    name: str
+
+
 class Fulfilled(_Request, frozen=True):
     """Done, in the same batch as this. `result` names what arose."""
 
@@ -314,7 +331,15 @@ RegistryRequest = (
     | SecretRequested
     | SecretRemovalRequested
 )
-ReconcilerRequest = DeployRequested | TrialRequested | DeleteRequested | RetryRequested | UnloadRequested
+ReconcilerRequest = (
+    DeployRequested
+    | TrialRequested
+    | DeleteRequested
+    | RetryRequested
+    | UnloadRequested
+    | AliasRequested
+    | AliasRemovalRequested
+)
 GatewayRequest = KeyRequested | KeyRevocationRequested
 """Which service owns a request: it alone answers it. The catalogue's `Entry.owner` is read off these unions."""
 

@@ -22,6 +22,7 @@ from weft_placement.installable import obtainable
 from weft_placement.layers import kept_weights, needs_layers
 from weft_requests import QUOTED, PendingRequest, shortened
 
+from weft_reconciler.domain.answer_alias import fault_of_aliased
 from weft_reconciler.domain.decision_time import DecisionTime
 from weft_reconciler.domain.inspections import Inspection, InspectionKey, inspection_key, lora_keys
 from weft_reconciler.domain.lora_faults import fault_of_fit, fault_of_loras, with_sizes
@@ -62,7 +63,8 @@ def answer_deploy(
     fault = fault_of_name(asked.name) or fault_of_spec(asked.spec, engines) or fault_of_loras(asked.spec, engines)
     if fault is not None:
         return pending.rejected(400, fault)
-    if (why := unwritable(asked, state.fleet.formats)) is not None:
+    why = fault_of_aliased(state, asked.name) or unwritable(asked, state.fleet.formats)
+    if why is not None:
         return pending.rejected(409, why)
     fault = fault_of_secrets(asked.spec, state.fleet.secrets)
     if fault is not None:

@@ -6,6 +6,7 @@ Unknown fields are refused: a typo must not pass as a default.
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, SecretStr
+from weft_contracts.aliases import MOST_TARGETS, MOST_WEIGHT, AliasRule
 from weft_contracts.budget import parse_budget
 from weft_contracts.facts.values import (
     MOST_LORA_ADAPTERS,
@@ -156,6 +157,26 @@ class SecretBody(BaseModel, frozen=True, extra="forbid"):
 
     value: Annotated[SecretStr, Field(min_length=1, max_length=MOST_BYTES)]
     """Text, of at most 32 KiB as UTF-8."""
+
+
+class AliasTargetBody(BaseModel, frozen=True, extra="forbid"):
+    """A model that an alias stands for."""
+
+    model: ModelName
+    """Its name or id; no alias."""
+    weight: Annotated[int, Field(ge=1, le=MOST_WEIGHT)] = 1
+    """Its share beside the others' weights; with `rule: order` it says nothing."""
+
+
+_ALIAS = {"rule": "weights", "targets": [{"model": "local", "weight": 80}, {"model": "cloud", "weight": 20}]}
+
+
+class AliasBody(BaseModel, frozen=True, extra="forbid", json_schema_extra={"examples": [_ALIAS]}):
+    """What a name stands for."""
+
+    rule: AliasRule = "weights"
+    """A draw by weights among the models that can take a request; or the first, in their order, that can."""
+    targets: Annotated[list[AliasTargetBody], Field(min_length=1, max_length=MOST_TARGETS)]
 
 
 class KeyBody(BaseModel, frozen=True, extra="forbid"):
