@@ -50,10 +50,10 @@ class HostProcess:
         self.phases: list[dict[str, Any]] = []
         self.port = 0
 
-    async def phase(self, name: str) -> dict[str, Any]:
+    async def phase(self, name: str, within_s: float = START_S) -> dict[str, Any]:
         """Read phases until this one."""
         assert self.process.stdout is not None
-        async with asyncio.timeout(START_S):
+        async with asyncio.timeout(within_s):
             while line := await self.process.stdout.readline():
                 said = json.loads(line)
                 self.phases.append(said)

@@ -66,6 +66,7 @@ from weft_api.nodes import (
     NodeWaits,
 )
 from weft_api.problem import Problem
+from weft_api.progress import DeviceUse, InstallProgress, LoadProgress, ReplicaProgress
 from weft_api.replicas import Replica, ReplicaLine, ReplicaPage, ShownReplica, ShownReplicaLine
 from weft_api.secrets import Key, KeyPage, SecretState, Token, TokenPage
 from weft_api.status import (
@@ -128,6 +129,7 @@ __all__ = [
     "Deployed",
     "Device",
     "DeviceClaim",
+    "DeviceUse",
     "Drain",
     "EngineArgument",
     "EngineInstall",
@@ -143,12 +145,14 @@ __all__ = [
     "Hardware",
     "HeaderClaim",
     "Heartbeat",
+    "InstallProgress",
     "Key",
     "KeyChanged",
     "KeyMade",
     "KeyPage",
     "Labels",
     "LabelsChanged",
+    "LoadProgress",
     "Log",
     "Member",
     "Mesh",
@@ -187,6 +191,7 @@ __all__ = [
     "Replica",
     "ReplicaLine",
     "ReplicaPage",
+    "ReplicaProgress",
     "RequestCounts",
     "RequestState",
     "SecretState",

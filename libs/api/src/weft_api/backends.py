@@ -5,6 +5,7 @@ from typing import Literal
 from typing_extensions import TypedDict
 from weft_contracts.facts.values import EngineName, Vendor
 
+from weft_api.progress import InstallProgress
 from weft_api.values import Backend
 
 
@@ -19,7 +20,8 @@ class BackendInstall(TypedDict):
 
 
 class NodeBackends(TypedDict):
-    """One node's. `allowed`: whether it may install any; `disk_free`: of the disk that takes them; null: not known."""
+    """One node's. `allowed`: whether it may install any; `disk_free`: of the disk that takes them; null: not known.
+    `installing`: replicas that wait; `installs`: what the node itself says that it installs, for whomever."""
 
     node: str
     node_name: str
@@ -27,6 +29,7 @@ class NodeBackends(TypedDict):
     disk_free: int | None
     installed: list[Backend]
     installing: list[BackendInstall]
+    installs: list[InstallProgress]
 
 
 class NodeBackendsPage(TypedDict):

@@ -81,6 +81,7 @@ class EngineSession:
             for ticket in self._touched
             for text, _, scores in ticket.segments
         )
+        waiting += sum(len(text) + SEGMENT_BYTES for ticket in self._touched for text in ticket.thoughts)
         if waiting > MAX_BACKLOG_BYTES:
             return f"{waiting} bytes wait for a gateway that does not read"
         return None
@@ -202,9 +203,11 @@ class EngineSession:
     def _take(self) -> list[pb.EngineFrame]:
         touched, self._touched = self._touched, []
         answers, self._answers = self._answers, []
-        pending = [(ticket.number, ticket.segments, ticket.ending) for ticket in touched]
+        pending = [(ticket.number, ticket.segments, ticket.ending, ticket.thoughts) for ticket in touched]
         for ticket in touched:
             ticket.segments = []
+            if ticket.thoughts:
+                ticket.thoughts = []
             ticket.touched = False
             if ticket.ending is not None:
                 self._tickets.pop(ticket.number, None)

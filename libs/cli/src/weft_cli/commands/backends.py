@@ -25,9 +25,16 @@ def show(folder: Path | None, url: str | None, *, as_json: bool) -> None:
         name = node["node_name"]
         for each in node["installed"]:
             rows.append((name, each["engine"], each["version"], ", ".join(each["vendors"]), "installed", ""))
+        under_way = node.get("installs", [])  # an older gateway's answer lacks it
+        for each in under_way:
+            waits = ", ".join(one["replica"] for one in node["installing"] if one["engine"] == each["engine"])
+            about = each["about"] + (f" (for {waits})" if waits else "")
+            rows.append((name, each["engine"], each["version"], each["vendor"], "installing", about))
+        told = {each["engine"] for each in under_way}
         for install in node["installing"]:
-            why = install["last_end"] or ""
-            rows.append((name, install["engine"], "", "", "installing", why or f"for {install['replica']}"))
+            if install["engine"] not in told or install["last_end"]:
+                why = install["last_end"] or ""
+                rows.append((name, install["engine"], "", "", "installing", why or f"for {install['replica']}"))
         if node["allowed"] is False:
             rows.append((name, "", "", "", "installs nothing", "WEFT_INSTALL is none there"))
     table(("node", "engine", "version", "runs on", "state", "about"), rows)

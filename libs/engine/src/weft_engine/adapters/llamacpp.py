@@ -53,6 +53,9 @@ class LlamaCpp:
     def submit(self, request: pb.Submit, prompt: pb.Prompt, ticket: Ticket) -> None:
         if self._embeddings:
             raise RequestRefused(pb.FAULT_BAD_REQUEST, "this model makes embeddings, it does not write")
+        if request.template_kwargs:
+            sentence = "the llama.cpp engine can't honour `chat_template_kwargs`"
+            raise RequestRefused(pb.FAULT_BAD_REQUEST, sentence, "template_kwargs")
         for bias in request.bias:
             if self._vocabulary and bias.id >= self._vocabulary:
                 raise RequestRefused(

@@ -7,9 +7,10 @@ from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import Embeddings, EmbedInput, EngineFacts, EngineLoad, RequestRefused, Ticket
 
 from weft_engine.adapters.vllm_job import VllmJob
-from weft_engine.adapters.vllm_loading import StartedVllm, load_engine
+from weft_engine.adapters.vllm_loading import CLOSE_S, StartedVllm, load_engine
 from weft_engine.adapters.vllm_native import SchedulerStats, version
 from weft_engine.adapters.vllm_prompts import VllmPrompts
+from weft_engine.adapters.vllm_scores import VllmReranker
 from weft_engine.adapters.vllm_settings import VllmSettings
 from weft_engine.adapters.vllm_text import TokenBytes
 from weft_engine.adapters.vllm_vectors import VllmEmbedder
@@ -19,7 +20,6 @@ from weft_engine.waiting_line import CallLine, RequestLine
 
 LOOK_S: Final = 0.25
 """Between two looks at whether vLLM's processes live."""
-CLOSE_S: Final = 3.0
 
 
 class Steps:
@@ -44,10 +44,11 @@ class Vllm:
         self._embeddings = loaded.embeddings
         self._steps = steps
         self._facts = EngineFacts("vllm", version(), engine.model.max_model_len, launch.concurrency)
-        template = VllmSettings.of(launch).chat_template
-        self._prompts = VllmPrompts(engine.tokenizer, engine.model.get_vocab_size(), template)
+        self._prompts = VllmPrompts(engine.tokenizer, engine.model.get_vocab_size(), VllmSettings.of(launch))
         self._bytes_of = TokenBytes(engine.tokenizer)
+        self._parsers = loaded.parsers
         self._embedder = VllmEmbedder(engine, self._prompts, self._facts.context_tokens)
+        self._reranker = VllmReranker(engine, self._facts.context_tokens)
         places, waiting = launch.concurrency, launch.max_waiting
         self._line: RequestLine[VllmJob] = RequestLine(places, waiting, self._start, engine_queues=True)
         self._calls = CallLine(places, waiting)
@@ -87,8 +88,10 @@ class Vllm:
             return await self._embedder.embed(inputs)
 
     async def rerank(self, query: str, texts: list[str]) -> pb.Scores:
-        what = "makes embeddings" if self._embeddings else "writes"
-        raise RequestRefused(pb.FAULT_BAD_REQUEST, f"this model {what}, it does not rerank")
+        if not self._embeddings:
+            raise RequestRefused(pb.FAULT_BAD_REQUEST, "this model writes, it does not rerank")
+        async with self._calls.place():
+            return await self._reranker.rerank(query, texts)
 
     async def died(self) -> str:
         """Wait until vLLM's processes are gone, and say so in a sentence."""
@@ -103,6 +106,8 @@ class Vllm:
 
     def _start(self, job: VllmJob) -> None:
         self._submitted += 1
-        running = job.run(self._engine, self._prompts, self._bytes_of, self._facts.context_tokens, self._submitted)
+        running = job.run(
+            self._engine, self._prompts, self._bytes_of, self._parsers, self._facts.context_tokens, self._submitted
+        )
         job.task = asyncio.create_task(running, name=f"vllm-{self._submitted}")
         job.task.add_done_callback(lambda _: self._line.leave(job.ticket))

@@ -6,10 +6,12 @@ import weft_api as api
 from weft_contracts.backends import BackendRecipe, BackendVariant
 from weft_fleet import Fleet, NodeView
 
+from weft_gateway.domain.progress_board import ProgressBoard
+from weft_gateway.domain.progress_shapes import installs_of
 from weft_gateway.domain.value_shapes import backend_shape
 
 
-def node_backends_shape(fleet: Fleet, node: NodeView) -> api.NodeBackends:
+def node_backends_shape(fleet: Fleet, board: ProgressBoard, node: NodeView) -> api.NodeBackends:
     """What a node has installed, and what it installs for replicas that are assigned to it."""
     installing: list[api.BackendInstall] = []
     for id in fleet.assigned(node.id).assignments:
@@ -34,6 +36,7 @@ def node_backends_shape(fleet: Fleet, node: NodeView) -> api.NodeBackends:
         "disk_free": installs.disk_free if installs is not None else None,
         "installed": [backend_shape(each) for each in node.backends],
         "installing": installing,
+        "installs": installs_of(board, node.id),
     }
 
 
