@@ -137,7 +137,7 @@ def status(mesh: Mesh) -> Status:
     health: Any = SimpleNamespace(problems={}, ready=True)
     room = LogSpace(None, lambda: mesh.position)
     off = Tables(state="off", position=0)
-    return Status("bench", mesh.directory, projection, dispatcher, health, lambda: True, lambda: off, room)
+    return Status("bench", mesh.directory, projection, dispatcher, health, lambda: True, lambda: off, room, ProgressBoard())
 
 
 async def ask(app: FastAPI, tag: str | None = None, path: str = "/api/status") -> tuple[int, dict[str, str], int]:

@@ -31,6 +31,7 @@ HANGS_S = 30.0
 """Above the 10 s that a request for change waits for its outcome."""
 ONE_BY_ONE = httpx.Client(timeout=HANGS_S, limits=httpx.Limits(max_keepalive_connections=0))
 """A connection for each request: what an operation does to its connection is no other's affair."""
+ALIAS = {"rule": "order", "targets": [{"model": "tiny"}]}
 PROFILE = {
     "name": "passing",
     "serves": ["chat"],
@@ -96,6 +97,11 @@ class Known:
             self._made += 1
             ONE_BY_ONE.put(f"{self._mesh.url}/api/secrets/{name}", json={"value": "open sesame"})
             return {"name": name}
+        if path.startswith("/api/aliases/"):
+            name = f"passing-{self._made}"
+            self._made += 1
+            ONE_BY_ONE.put(f"{self._mesh.url}/api/aliases/{name}", json=ALIAS)
+            return {"name": name}
         if path.startswith("/api/backend-recipes/"):
             return {"engine": self._post("/api/backend-recipes", {"recipe": RECIPE, "profile": PROFILE})["engine"]}
         if path.startswith("/api/replicas/"):
@@ -121,6 +127,8 @@ class Known:
                 nonce = str(int(time.time()))
                 signature = key.sign(f"weft-{operation.rsplit('/', 1)[1]}:{node}:{nonce}".encode())
                 return {"node": node, "nonce": nonce, "signature": base64.b64encode(signature).decode()}
+            case "PUT /api/aliases/{name}":
+                return ALIAS
             case "POST /api/backend-recipes":
                 return {"recipe": RECIPE, "profile": PROFILE}
             case "POST /v1/embeddings":

@@ -81,7 +81,8 @@ def half_made(folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.sabotage("backend-not-installed", "unseen-progress")
+@pytest.mark.sabotage("backend-not-installed")
+@pytest.mark.sabotage("unseen-progress")
 def test_an_engine_is_installed_where_a_replica_needs_it_and_when_what_hinders_it_is_gone(tmp_path: Path) -> None:
     # given a worker that knows nothing of an engine, and packages that it can't read yet
     wheels, folder = tmp_path / "wheels", tmp_path / "backends"

@@ -27,7 +27,8 @@ from weft_placement import NoPlace, Placement, Policy, decide_placement
 from weft_testing.engine_environment import engine_environment
 from weft_testing.fleet_log import FleetLog
 from weft_worker_agent.domain.own_part import Assignment
-from weft_worker_agent.outbound.files.model_files import NotFound, look
+from weft_worker_agent.outbound.files.found import NotFound
+from weft_worker_agent.outbound.files.model_files import look
 from weft_worker_agent.outbound.machine import inventory
 from weft_worker_agent.outbound.machine.backends import Environment, environments
 from weft_worker_agent.outbound.processes import launch

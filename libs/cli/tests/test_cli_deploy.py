@@ -9,6 +9,7 @@ from weft_cli.commands.dry_run import _alike, beginning
 from weft_cli.commands.models import DeployOptions, spec
 from weft_cli.commands.progress import phase
 from weft_client import api
+from weft_client.failure import Failure
 from weft_contracts.facts.values import ModelSpec, SimulatedSource
 from weft_contracts.ids import NodeId, ReplicaId
 from weft_placement import DryRun, NodeAnswer
@@ -66,6 +67,17 @@ def test_a_made_name_is_said_and_asked_for(fake: FakeGateway, tmp_path: Path) ->
     said = CliRunner().invoke(app, words).stdout
     assert "'My Model v2.gguf' can't be a model's name, so it is called My-Model-v2" in said
     assert "My-Model-v2" == fake.asked[-1][2]["name"]
+
+
+def test_loras_are_named_with_their_paths_and_scales() -> None:
+    made = spec("tiny", DeployOptions(loras=("style=/l/a.gguf", "tone:0.5=/l/b=c.gguf")))
+    assert [
+        {"name": "style", "path": "/l/a.gguf", "scale": 1.0},
+        {"name": "tone", "path": "/l/b=c.gguf", "scale": 0.5},
+    ] == made["adapters"]
+    for wrong in ("style", "=x", "style=", "style:much=/l/a.gguf"):
+        with pytest.raises(Failure, match=f"--lora {wrong}: want NAME=PATH or NAME:SCALE=PATH"):
+            spec("tiny", DeployOptions(loras=(wrong,)))
 
 
 @pytest.mark.parametrize(

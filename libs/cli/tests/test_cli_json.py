@@ -82,6 +82,7 @@ DONE: dict[str, Any] = {
     "key": "k-1",
     "token": "t-1",
     "secret": "s",
+    "alias": "a",
     "engine": "e",
     "digest": "d",
 }
@@ -125,6 +126,10 @@ LINES = {
     "engines": "",
     "engines add": "e.json",
     "engines remove": "e",
+    "aliases": "",
+    "aliases list": "",
+    "aliases set": "a m",
+    "aliases remove": "a",
     "secrets": "",
     "secrets list": "",
     "secrets remove": "s",

@@ -108,7 +108,7 @@ def test_what_else_a_hostile_entry_is_refused_for(changed: dict[str, Any], sente
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"vendor": "nvidia"}, "variants.0.vendor is nvidia: llama.cpp computes on cpu"),
+        ({"vendor": "ascend"}, "variants.0.vendor is ascend: llama.cpp computes on nvidia, amd, intel, apple, cpu"),
         ({"disk": 0}, "disk is 0"),
         ({"disk": 1 << 41}, "want the bytes that it takes, up to"),
         ({"driver_least": "5", "driver_below": "5.0"}, None),

@@ -53,8 +53,8 @@ def test_a_profile_comes_back_from_json_with_its_digest(profile: EngineProfile) 
 
 
 REPORTED = {
-    "llama.cpp": ("5e961dfa484fa051",),
-    "vllm": ("b512655f5c950b66", "7b04644ae33ebee6"),
+    "llama.cpp": ("5e961dfa484fa051", "b12dc09c47206844"),
+    "vllm": ("b512655f5c950b66", "2b3f57aa0e1e36c2"),
     "simulated": ("7c2905e49796334e",),
     "openai": ("b08e10d214613c7a",),
 }
@@ -104,6 +104,10 @@ def _argument(**fields: object) -> dict[str, object]:
         (
             {"claim": HeaderClaim(slack=0, overhead=0, cpu_overhead=0, share_argument="x")},
             "claim.share_argument is x: it must be one of arguments, of type number",
+        ),
+        (
+            {"claim": HeaderClaim(slack=0, overhead=0, cpu_overhead=0, layers_argument="x")},
+            "claim.layers_argument is x: it must be one of arguments, of type integer",
         ),
         (
             {"claim": ArgumentClaim(argument="x", default=1)},

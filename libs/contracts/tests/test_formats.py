@@ -11,13 +11,15 @@ from weft_contracts import formats
 from weft_contracts.catalogue import CATALOGUE, SERVICES
 from weft_contracts.codec import decode_facts, encode
 from weft_contracts.commit import Cause, Commit
+from weft_contracts.digest import revision_digest
 from weft_contracts.engines import BUILTIN, Argument
 from weft_contracts.facts.fact import Fact, Unknown, Versioned
 from weft_contracts.facts.mesh import EngineProfileSet, FormatRaised
 from weft_contracts.facts.model import SpecAccepted
 from weft_contracts.facts.node import Assigned
 from weft_contracts.facts.request import DeployRequested, EngineProfileRequested, TrialRequested
-from weft_contracts.facts.values import MOST_DEPTH, MOST_VALUES, ModelSpec, SimulatedSource
+from weft_contracts.facts.values import MOST_DEPTH, MOST_VALUES, LoraAdapter, ModelSpec, SimulatedSource
+from weft_contracts.formats import unwritable
 from weft_contracts.ids import CorrelationId, ModelId, ReplicaId
 from weft_contracts.subjects import Aggregate
 
@@ -94,7 +96,29 @@ def test_the_next_version_is_unknown_to_this_reader_and_no_garbage() -> None:
 
 def test_the_catalogue_names_the_newest_version_that_each_fact_may_have() -> None:
     for entry in CATALOGUE:
-        assert (2 if issubclass(entry.fact, Versioned) else 1) == entry.version
+        assert (entry.fact.newest if issubclass(entry.fact, Versioned) else 1) == entry.version
+
+
+def test_adapters_take_version_3_and_a_fact_of_version_2_has_no_third() -> None:
+    adapted = spec(a=[1]).model_copy(update={"adapters": (LoraAdapter(name="style", path="/l.gguf", scale=0.5),)})
+    for fact in facts_of(adapted):
+        assert 3 == fact.v
+        assert (fact,) == decode_facts(fact.kind, body_of(fact))
+        assert "LoRA adapters wait until the whole mesh reads them" in (unwritable(fact, {}) or "")
+        assert unwritable(fact, {f"{fact.kind}.{fact.type}": 3}) is None
+    with pytest.raises(ValidationError, match="version 3 of engine_profile_set is newer than 2"):
+        EngineProfileSet(profile=BUILTIN["vllm"], v=3)
+
+
+def test_replicas_with_other_adapters_answer_otherwise_and_a_name_changes_nothing() -> None:
+    one, other = LoraAdapter(name="a", path="/l.gguf"), LoraAdapter(name="b", path="/l.gguf")
+    digests = [
+        revision_digest(spec().model_copy(update={"adapters": adapters}))
+        for adapters in ((), (one,), (other,), (one.model_copy(update={"scale": 0.5}),))
+    ]
+    assert digests[1] == digests[2]
+    assert 3 == len(set(digests))
+    assert revision_digest(spec()) == digests[0]
 
 
 @pytest.mark.parametrize(

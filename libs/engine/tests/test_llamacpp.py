@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import SessionClient
+from weft_testing.gguf_files import split_model, write_lora
 
 pytest.importorskip("xllamacpp")
 
@@ -107,6 +108,68 @@ async def test_the_built_in_model_answers_and_ends_by_itself(start: StartHost, a
     assert pb.FINISH_STOP == last.finish
     assert "<|" not in answer.text
     assert last.usage.prompt_tokens > again.usage.cached_tokens > 0
+
+
+@pytest.mark.skipif(not SHIPPED.exists(), reason="the built-in model is not in this checkout")
+async def test_a_model_in_several_files_is_loaded_from_its_first(start: StartHost, tmp_path: Path, ask: Ask) -> None:
+    parts = split_model(SHIPPED, tmp_path / "tiny", 10)
+    async with start(engine="llama.cpp", model_path=str(parts[0])) as host:
+        await host.phase("ready")
+        client = await host.open()
+        answer = ask(client, "What is the capital of France?", sampling=GREEDY)
+        await answer.end()
+        await client.close()
+    parts[1].unlink()
+    reason = await refused(start, parts[0])
+
+    assert "Paris" in answer.text
+    assert f"{parts[0].name} is one of 3 files, and {parts[1].name} is missing" == reason
+
+
+@pytest.mark.skipif(not SHIPPED.exists(), reason="the built-in model is not in this checkout")
+async def test_a_lora_changes_what_the_model_says_as_far_as_its_scale_goes(
+    start: StartHost, tmp_path: Path, ask: Ask
+) -> None:
+    lora = write_lora(tmp_path / "lora.gguf", SHIPPED)
+    told: dict[float | None, str] = {}
+    for scale in (None, 0.0, 1.0):
+        adapters = [] if scale is None else [{"name": "odd", "path": str(lora), "scale": scale}]
+        async with start(engine="llama.cpp", model_path=str(SHIPPED), adapters=adapters) as host:
+            await host.phase("ready")
+            client = await host.open()
+            answer = ask(client, "What is the capital of France?", sampling=GREEDY, max_tokens=16)
+            await answer.end()
+            await client.close()
+            told[scale] = answer.text
+
+    assert told[None] == told[0.0]
+    assert "Paris" in told[0.0]
+    assert told[0.0] != told[1.0]
+
+
+async def test_a_lora_that_does_not_fit_is_a_permanent_failure(
+    start: StartHost, random_model: Path, tmp_path: Path
+) -> None:
+    def at(path: Path) -> dict[str, Any]:
+        return {"adapters": [{"name": "odd", "path": str(path)}]}
+
+    other = write_lora(tmp_path / "qwen.gguf", random_model, architecture="qwen3")
+    absent = tmp_path / "absent.gguf"
+    assert f"the LoRA adapter odd is not there: {absent} does not exist" == await refused(
+        start, random_model, **at(absent)
+    )
+    assert "the LoRA adapter odd is made for qwen3, the model is llama" == await refused(
+        start, random_model, **at(other)
+    )
+    assert f"the LoRA adapter odd is none: {random_model} holds a model" == await refused(
+        start, random_model, **at(random_model)
+    )
+
+
+async def test_an_engine_that_applies_no_lora_refuses_one(start: StartHost, tmp_path: Path) -> None:
+    async with start(adapters=[{"name": "odd", "path": str(tmp_path / "x.gguf")}]) as host:
+        failed = await host.phase("failed")
+    assert (True, "simulated applies 0 LoRA adapters, not 1") == (failed["permanent"], failed["reason"])
 
 
 async def test_a_writing_model_can_be_told_to_embed(start: StartHost, random_model: Path, ask: Ask) -> None:

@@ -108,6 +108,20 @@ async def test_a_host_whose_device_cant_be_named_fails_for_good(start: StartHost
         pytest.param([device("cpu", None)], {}, 0, [0.0, 0.0], id="the processor"),
         pytest.param([device("nvidia", 1)], {}, -1, [0.0, 0.0], id="one accelerator gets all layers"),
         pytest.param([device("nvidia", 1)], {"gpu_layers": 7}, 7, [0.0, 0.0], id="or as many as the spec says"),
+        pytest.param([device("apple", 0)], {"gpu_layers": 39}, 39, [0.0, 0.0], id="up to one less than there are"),
+        pytest.param([device("amd", 0)], {"gpu_layers": 40}, -1, [0.0, 0.0], id="as many as it has are all"),
+        pytest.param([device("intel", 0)], {"gpu_layers": 99}, -1, [0.0, 0.0], id="and more are all, too"),
+        pytest.param([device("cpu", None)], {"gpu_layers": 0}, 0, [0.0, 0.0], id="none where the spec says so"),
+        pytest.param(
+            [device("cpu", None), device("nvidia", 1)],
+            {"gpu_layers": 12},
+            12,
+            [0.0, 0.0],
+            id="what is claimed of the machine's memory beside it is no device",
+        ),
+        pytest.param(
+            [device("cpu", None), device("nvidia", 0), device("nvidia", 1)], {}, -1, [0.5, 0.5], id="nor with several"
+        ),
     ],
 )
 def test_llama_cpp_puts_its_layers_where_the_claim_is(
@@ -139,4 +153,6 @@ def llamacpp_params(claimed: list[ClaimedDevice], settings: dict[str, int]) -> A
         devices=tuple(claimed),
         engine_args=dict(settings),
     )
-    return native_params(importlib.import_module("xllamacpp"), launch, LlamaCppSettings.of(launch), "key", False)
+    return native_params(
+        importlib.import_module("xllamacpp"), launch, LlamaCppSettings.of(launch), "key", False, layers=40
+    )

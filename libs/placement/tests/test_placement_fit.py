@@ -91,7 +91,7 @@ def test_weights_have_their_slack_and_the_smallest_header_will_do() -> None:
     weights = Weights(format="gguf", weight_bytes=1, kv_bytes_per_token=1)
     spec = ModelSpec(source=PathSource(path="/m"), engine="llama.cpp", context_tokens=1, concurrency=1, weights=weights)
     need = need_of(spec, BUILTIN["llama.cpp"])
-    assert (1, 1, 160 * MIB, 160 * MIB) == (need.weights, need.kv, need.overhead, need.cpu_overhead)
+    assert (1, 1, 768 * MIB, 160 * MIB) == (need.weights, need.kv, need.overhead, need.cpu_overhead)
     large = spec.model_copy(update={"weights": weights.model_copy(update={"weight_bytes": 1000})})
     assert 1050 == need_of(large, BUILTIN["llama.cpp"]).weights
 

@@ -95,6 +95,15 @@ def test_a_node_that_could_install_it_is_a_place_on_the_devices_that_it_would_be
     assert variant == to_install(fleet.nodes[id], ECHO, fleet.recipes["echo"], {device})
 
 
+def test_the_memory_that_is_claimed_beside_accelerators_asks_for_no_build_for_the_processor():
+    log = a_mesh(CPU, NVIDIA)
+    id = a_node(log, "a", gpu(), installs=Installs(disk_free=GIB), has=("nvidia",))
+    node, recipe = log.fleet.nodes[id], log.fleet.recipes["echo"]
+
+    assert CPU == to_install(node, ECHO, recipe, {0})
+    assert to_install(node, ECHO, recipe, {0, 1}) is None
+
+
 def test_where_it_lies_comes_first_and_nothing_is_to_be_installed_there():
     log = a_mesh(CPU)
     a_node(log, "a", installs=Installs())

@@ -87,10 +87,17 @@ class World:
         await self.tell(model(id), accepted)
         return id
 
-    async def a_placed_replica(self, number: int = 1, *, of: ModelId = MODEL, on: NodeId = NODE) -> ReplicaId:
+    async def a_placed_replica(
+        self,
+        number: int = 1,
+        *,
+        of: ModelId = MODEL,
+        on: NodeId = NODE,
+        devices: tuple[DeviceClaim, ...] = (DeviceClaim(index=0, bytes=1),),
+    ) -> ReplicaId:
         """A replica that has its place and is not ready."""
         id = replica_id(of, number)
-        member = Member(node=on, rank=0, devices=(DeviceClaim(index=0, bytes=1),))
+        member = Member(node=on, rank=0, devices=devices)
         digest = revision_digest(self.spec)
         await self.tell(model(of), Scaled(revision=1, add=(id,), why="wanted"))
         await self.tell(replica(id), Placed(model=of, revision=1, epoch=1, members=(member,), receipt=RECEIPT))

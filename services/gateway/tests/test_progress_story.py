@@ -1,14 +1,16 @@
 """What a node says of its installs, loads and memory is shown by a real gateway, and gone when it says so."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import httpx
 import pytest
+from weft_contracts.facts.machine import Reported
 from weft_contracts.facts.run import Installing, Loading, Stopped
+from weft_contracts.facts.values import Device, DeviceClaim, Hardware
 from weft_contracts.ids import Incarnation, NodeId, ReplicaId
 from weft_contracts.signals import InstallSaid, LoadSaid, MemorySaid, NodeProgress
-from weft_contracts.subjects import node_signal, run
+from weft_contracts.subjects import machine, node_signal, run
 from weft_testing.browser import Browser
 
 World = Any
@@ -59,6 +61,15 @@ async def node(world: World, replica: ReplicaId) -> Node:
     return Node(NODE, await world.mesh.worker(NODE))
 
 
+@pytest.fixture
+def page(browser: Browser) -> Generator[Browser]:
+    """A browser that shows nothing yet, and nothing any more when its gateway ends."""
+    browser.look()
+    yield browser
+    browser.open("about:blank")
+    browser.errors()
+
+
 async def shown(world: World, view: str = "all") -> Shown:
     """By replica, what the status says of its progress."""
     async with httpx.AsyncClient(timeout=30) as client:
@@ -89,7 +100,7 @@ async def until_shown(world: World, node: Node, holds: Callable[[Shown], bool], 
 
 
 async def test_an_install_is_shown_from_its_first_word_to_its_end(
-    world: World, node: Node, replica: ReplicaId, browser: Browser
+    world: World, node: Node, replica: ReplicaId, page: Browser
 ) -> None:
     def is_shown(found: Shown) -> bool:
         return replica in found
@@ -102,9 +113,8 @@ async def test_an_install_is_shown_from_its_first_word_to_its_end(
 
     # given a replica whose engine is being installed
     await world.tell(run(NODE, replica), Installing(epoch=1, engine="simulated"))
-    browser.look()
-    browser.open(world.url)
-    browser.shows("#models .replicas .pill", "loading")
+    page.open(world.url)
+    page.shows("#models .replicas .pill", "loading")
     # when its node says how far that is
     found = await until_shown(world, node, is_shown, {"installs": (FETCHING,)})
     # then API and page show phase, package, bytes, and an estimate of the rest
@@ -115,28 +125,31 @@ async def test_an_install_is_shown_from_its_first_word_to_its_end(
     assert {**figures, "about": about} == {name: install[name] for name in (*figures, "about")}
     assert [install] == await installs(world)
     assert found == await shown(world, "page")
-    browser.shows("#models .replicas", f"Installing simulated: {about}.")
-    assert 1 == browser.count("#models .replicas .bar-track:not([hidden])")
+    page.shows("#models .replicas", f"Installing simulated: {about}.")
+    assert 1 == page.count("#models .replicas .bar-track:not([hidden])")
     # when it takes longer than it should, that is said
     overdue = FETCHING.model_copy(update={"phase": "checking", "overdue": True, "since_s": 960.0})
     await until_shown(world, node, is_overdue, {"installs": (overdue,)})
-    browser.shows("#models .replicas .warn", "Still installing after 16 min: trying it out.")
+    page.shows("#models .replicas .warn", "Still installing after 16 min: trying it out.")
     # and when it has ended, nothing is
     await world.tell(run(NODE, replica), Loading(epoch=1, incarnation=Incarnation("i-1")))
     await until_shown(world, node, is_gone, {})
 
     async def cleared() -> bool:
-        return not await installs(world) and "Still installing" not in browser.text("#models .replicas")
+        return not await installs(world) and "Still installing" not in page.text("#models .replicas")
 
     await world.until(cleared)
-    assert [] == browser.errors()
+    assert [] == page.errors()
 
 
 async def test_a_load_and_the_memory_that_is_held_are_shown_against_what_is_claimed(
-    world: World, node: Node, replica: ReplicaId
+    world: World, node: Node, replica: ReplicaId, page: Browser
 ) -> None:
     def is_shown(found: Shown) -> bool:
         return replica in found and found[replica]["load"] is not None
+
+    def has_two(found: Shown) -> bool:
+        return two in found
 
     await world.tell(run(NODE, replica), Loading(epoch=1, incarnation=Incarnation("i-1")))
     load = LoadSaid(replica=replica, taken=3 * GIB, total=12 * GIB, loading_s=10.0)
@@ -151,3 +164,25 @@ async def test_a_load_and_the_memory_that_is_held_are_shown_against_what_is_clai
     await world.tell(run(NODE, replica), Stopped(epoch=1, why="exited"))
     await world.folded()
     assert (await shown(world))[replica]["load"] is None
+    # given a replica on two accelerators
+    names = ("EPYC", "H100", "L40S")
+    hardware = Hardware(
+        cpus=1,
+        memory=64 * GIB,
+        disk_free=1,
+        architecture="x86_64",
+        devices=tuple(
+            Device(index=index, vendor="nvidia" if index else "cpu", name=name, memory=64 * GIB, uuid=name)
+            for index, name in enumerate(names)
+        ),
+    )
+    await world.tell(machine(NODE), Reported(hardware=hardware, backends=(), builtins=(), agent_version="1"))
+    devices = (DeviceClaim(index=1, bytes=40 * GIB), DeviceClaim(index=2, bytes=20 * GIB))
+    two = await world.a_placed_replica(2, devices=devices)
+    page.open(world.url)
+    page.shows("#models .replicas", "H100 #1: 40.0 GiB claimed; L40S #2: 20.0 GiB claimed")
+    # when what it holds of one of them is told, and of the other it is not known
+    held = MemorySaid(replica=two, device=2, used=5 * GIB)
+    await until_shown(world, node, has_two, {"memory": (held,)})
+    page.shows("#models .replicas", "H100 #1: 40.0 GiB claimed; L40S #2: 5.0 GiB of 20.0 GiB")
+    assert [] == page.errors()

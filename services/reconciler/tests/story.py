@@ -1,6 +1,7 @@
 """A mesh in the hand: what other services and workers would append, so that tests can tell a story."""
 
 from weft_contracts import subjects
+from weft_contracts.aliases import AliasRule, AliasTarget
 from weft_contracts.commit import Recorded
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.inspection import Requested
@@ -19,6 +20,8 @@ from weft_contracts.facts.node import (
 )
 from weft_contracts.facts.replica import Placed
 from weft_contracts.facts.request import (
+    AliasRemovalRequested,
+    AliasRequested,
     DeleteRequested,
     DeployRequested,
     Fulfilled,
@@ -163,6 +166,12 @@ class Story:
 
     def unload(self, model: str, node: str, deadline_s: float = 60.0) -> Recorded:
         return self._request(UnloadRequested(model=self.model(model).id, node=self.id(node), deadline_s=deadline_s))
+
+    def alias(self, name: str, rule: AliasRule, targets: tuple[AliasTarget, ...]) -> Recorded:
+        return self._request(AliasRequested(name=name, rule=rule, targets=targets))
+
+    def remove_alias(self, name: str) -> Recorded:
+        return self._request(AliasRemovalRequested(name=name))
 
     def _request(self, fact: Fact) -> Recorded:
         self._count += 1

@@ -12,7 +12,7 @@ from weft_contracts.facts.model import Scaled, SpecAccepted
 from weft_contracts.facts.name import Claimed, Released
 from weft_contracts.facts.node import Approved, Healthy
 from weft_contracts.facts.request import Fulfilled, Rejected
-from weft_contracts.facts.values import Backend, ModelSpec, SimulatedSource
+from weft_contracts.facts.values import Backend, LayerRun, ModelSpec, SimulatedSource
 from weft_contracts.formats import READS
 from weft_contracts.subjects import MESH
 from weft_reconciler.domain.spec_faults import LONGEST_PATH
@@ -92,6 +92,48 @@ def test_a_file_is_looked_for_on_every_healthy_node_and_its_header_becomes_part_
     assert isinstance(story.answer(request), Fulfilled)
     assert WEIGHTS == story.model().spec.weights
     assert [1] == story.numbers()
+
+
+LAYERED = WEIGHTS.model_copy(
+    update={"layer_runs": (LayerRun(2, 450, 4),), "output_bytes": 50, "input_bytes": 50},
+)
+
+
+def test_a_spec_keeps_the_sizes_of_layers_only_where_part_of_them_goes_to_an_accelerator(story: Story) -> None:
+    story.node("a")
+    for name, arguments, kept in (("m", {"gpu_layers": 1}, LAYERED), ("n", {}, WEIGHTS)):
+        story.deploy(name, path(f"/models/{name}.gguf", engine_args=arguments))
+        story.settle()
+        story.inspect("a", LAYERED)
+        story.settle()
+        assert kept == story.model(name).spec.weights
+
+
+def test_part_of_the_layers_waits_for_a_worker_that_tells_their_sizes(story: Story) -> None:
+    story.node("a", "b")
+    request = story.deploy("m", path("/models/x.gguf", engine_args={"gpu_layers": 1}))
+    story.settle()
+    story.inspect("a", WEIGHTS)
+    story.settle()
+    assert [] == story.accepted()
+
+    story.inspect("b", LAYERED)
+    story.settle()
+
+    assert isinstance(story.answer(request), Fulfilled)
+    assert LAYERED == story.model().spec.weights
+
+
+def test_part_of_the_layers_is_refused_where_only_older_workers_read_the_file(story: Story) -> None:
+    story.node("a")
+    request = story.deploy("m", path("/models/x.gguf", engine_args={"gpu_layers": 1}))
+    story.settle()
+    story.inspect("a", WEIGHTS)
+    story.settle()
+
+    status, reason = rejection(story, request)
+    assert 422 == status
+    assert reason.startswith("engine_args.gpu_layers is 1 of 2 layers, and the worker that read the file told no sizes")
 
 
 def test_a_file_that_no_node_has_is_refused_with_each_nodes_reason(story: Story) -> None:

@@ -3,14 +3,17 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from weft_contracts import subjects
+from weft_contracts.aliases import AliasTarget
 from weft_contracts.facts.mesh import BrakeLifted, BrakeSet
 from weft_contracts.facts.replica import Evicted
+from weft_contracts.ids import ModelId
 from weft_reconciler.domain.decide import decide
 from weft_reconciler.domain.state import State
 
 from .story import WEIGHTS, Story, builtin, simulated
 
 NODES = ("a", "b", "c")
+ALIASES = ("m", "n")
 SPECS = (
     simulated(1),
     simulated(2, 3),
@@ -26,7 +29,7 @@ steps = st.tuples(
         (
             "deploy", "delete", "retry", "lose", "find", "drain", "resume", "remove", "join",
             "ready", "fail", "fail for good", "shut down", "evict", "inspect", "miss",
-            "brake", "lift", "time", "night", "settle",
+            "brake", "lift", "time", "night", "settle", "alias", "no alias",
         )
     ),
     st.integers(0, 11),
@@ -45,6 +48,11 @@ def happen(story: Story, what: str, which: int) -> None:
         case "delete" | "retry":
             id = model.id if model is not None else "m-none"
             _ = story.delete(id) if what == "delete" else story.retry(id)
+        case "alias":  # of the model, or by its name
+            id = model.id if model is not None else ModelId("m-none")
+            story.alias(ALIASES[which % len(ALIASES)], "order", (AliasTarget(model=id),))
+        case "no alias":
+            story.remove_alias(ALIASES[which % len(ALIASES)])
         case "lose":
             story.lose(node)
         case "find":
@@ -135,6 +143,8 @@ def test_a_mesh_that_recovers_serves_its_minimum_and_keeps_its_maximum(history: 
         if not node.removed:
             story.find(node.name)
             story.resume(node.name)
+    story.remove_alias("m")
+    story.settle()
     story.deploy("m", simulated(2, 3, concurrency=3))
     story.settle()
     for _ in range(20):

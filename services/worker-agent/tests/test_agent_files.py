@@ -3,6 +3,7 @@
 import json
 import os
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import blake3
@@ -10,11 +11,14 @@ import httpx
 import pytest
 import weft_tiny
 from starlette.applications import Starlette
-from weft_contracts.facts.values import MetadataFile
-from weft_worker_agent.domain.weights import kv_bytes_per_token
+from weft_contracts.facts.values import MOST_LAYER_RUNS, LayerRun, MetadataFile
+from weft_gguf.header import read_header
+from weft_testing.gguf_files import split_model
+from weft_worker_agent.domain.weights import kv_bytes_per_token, weights_of_header
 from weft_worker_agent.inbound.files import listening, metadata_route
+from weft_worker_agent.outbound.files.found import NotFound
 from weft_worker_agent.outbound.files.metadata import Offer, offers
-from weft_worker_agent.outbound.files.model_files import NotFound, look
+from weft_worker_agent.outbound.files.model_files import look
 
 
 @pytest.fixture
@@ -43,6 +47,60 @@ def test_a_gguf_file_is_found_with_what_its_claim_is_computed_from() -> None:
     assert ("gguf", "llama", 1024) == (weights.format, weights.architecture, weights.context_tokens)
     assert kv_bytes_per_token(weights.layers, weights.kv_heads, 64) == weights.kv_bytes_per_token
     assert 0 < weights.weight_bytes < found.size
+
+
+def test_a_model_in_several_files_is_found_as_one(tmp_path: Path) -> None:
+    whole = look("builtin:tiny", "llama.cpp").weights
+    parts = split_model(weft_tiny.gguf_path(), tmp_path / "tiny", 10)
+
+    found = look(f"path:{parts[0]}", "llama.cpp")
+
+    size = sum(part.stat().st_size for part in parts)
+    assert (parts[0], size, size) == (found.path, found.size, found.weights.weight_bytes)
+    assert whole.kv_bytes_per_token == found.weights.kv_bytes_per_token
+    assert (whole.layer_runs, whole.output_bytes, whole.input_bytes) == (
+        found.weights.layer_runs,
+        found.weights.output_bytes,
+        found.weights.input_bytes,
+    )
+
+
+def test_another_training_of_any_part_is_another_model(tmp_path: Path) -> None:
+    parts = split_model(weft_tiny.gguf_path(), tmp_path / "tiny", 10)
+    before = look(f"path:{parts[0]}", "llama.cpp")
+    content = bytearray(parts[2].read_bytes())
+    content[-1] ^= 1
+    parts[2].write_bytes(content)
+
+    after = look(f"path:{parts[0]}", "llama.cpp")
+
+    assert f"{parts[0]} has changed since it was deployed: deploy it again" == after.another_than(before.weights)
+
+
+def test_a_missing_part_is_named_in_one_sentence(tmp_path: Path) -> None:
+    parts = split_model(weft_tiny.gguf_path(), tmp_path / "tiny", 10)
+    parts[1].unlink()
+
+    with pytest.raises(NotFound) as missing:
+        look(f"path:{parts[0]}", "llama.cpp")
+
+    assert f"{parts[0]}: {parts[0].name} is one of 3 files, and {parts[1].name} is missing" == str(missing.value)
+
+
+def test_layers_that_are_alike_are_told_once() -> None:
+    weights = look("builtin:tiny", "llama.cpp").weights
+
+    assert [LayerRun(3, 402_432, 512)] == list(weights.layer_runs)
+    assert (524_288, 524_800) == (weights.input_bytes, weights.output_bytes)
+
+
+def test_a_file_with_too_many_sorts_of_layers_tells_none() -> None:
+    header = read_header(weft_tiny.gguf_path())
+    many = 2 * MOST_LAYER_RUNS
+    for sorts, told in ((MOST_LAYER_RUNS, MOST_LAYER_RUNS), (many, 0)):
+        sizes = tuple(range(sorts))
+        made = replace(header, layers=sorts, layer_bytes=sizes, kv_heads=(1,) * sorts)
+        assert told == len(weights_of_header(made).layer_runs)
 
 
 def test_metadata_files_are_named_with_their_hashes() -> None:

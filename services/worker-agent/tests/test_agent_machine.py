@@ -7,7 +7,7 @@ import psutil
 import pytest
 from pydantic import ValidationError
 from weft_contracts.facts.machine import Reported
-from weft_worker_agent.outbound.machine.inventory import differs, hardware, report
+from weft_worker_agent.outbound.machine.inventory import backends, differs, hardware, report
 from weft_worker_agent.outbound.supervisor.environment import AGENT
 from weft_worker_agent.settings import WorkerSettings
 
@@ -40,6 +40,12 @@ def test_the_installed_engines_and_built_in_models_are_reported(tmp_path: Path) 
     assert ["llama.cpp", "simulated", "openai"] == [backend.engine for backend in said.backends]
     assert ("tiny", "tiny-embed") == said.builtins
     assert said.hardware.disk_free
+
+
+def test_the_llama_cpp_that_comes_with_weft_is_reported_for_the_processor_alone() -> None:
+    [found] = [backend for backend in backends() if backend.engine == "llama.cpp"]
+
+    assert ("cpu",) == found.vendors, "builds for accelerators come by a recipe"
 
 
 def test_a_report_is_new_only_if_something_but_a_little_disk_space_changed(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What the gateway's admin API answers, as types: the gateway makes them, its document names them, the command line and
 the first page read them."""
 
+from weft_api.aliases import Alias, AliasChanged, AliasPage, AliasTarget, OpenAIAliasDetail
 from weft_api.backends import (
     BackendInstall,
     BackendRecipe,
@@ -37,6 +38,7 @@ from weft_api.engines import (
     EngineProfile,
     EngineProfilePage,
     HeaderClaim,
+    LoraSupport,
 )
 from weft_api.log import ChangeRequest, ChangeRequestPage, Commit, CommitPage, Fact, RequestState
 from weft_api.models import (
@@ -94,6 +96,7 @@ from weft_api.values import (
     FileFound,
     FileMissing,
     Hardware,
+    LoraAdapter,
     Member,
     MetadataFile,
     ModelSpec,
@@ -106,6 +109,10 @@ from weft_api.values import (
 
 __all__ = [
     "Addresses",
+    "Alias",
+    "AliasChanged",
+    "AliasPage",
+    "AliasTarget",
     "AnsweringGateway",
     "ArgumentClaim",
     "Backend",
@@ -154,6 +161,8 @@ __all__ = [
     "LabelsChanged",
     "LoadProgress",
     "Log",
+    "LoraAdapter",
+    "LoraSupport",
     "Member",
     "Mesh",
     "MetadataFile",
@@ -183,6 +192,7 @@ __all__ = [
     "NodePage",
     "NodeSecret",
     "NodeWaits",
+    "OpenAIAliasDetail",
     "OpenAIModel",
     "OpenAIModelDetail",
     "OpenAIModelList",

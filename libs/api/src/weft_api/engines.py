@@ -27,6 +27,8 @@ class HeaderClaim(TypedDict):
     overhead: int
     cpu_overhead: int
     share_argument: str | None
+    host_overhead: int
+    layers_argument: str | None
 
 
 class ArgumentClaim(TypedDict):
@@ -37,13 +39,22 @@ class ArgumentClaim(TypedDict):
     default: int
 
 
+class LoraSupport(TypedDict):
+    """Which LoRA adapters an engine applies: how many at once, and whether by another scale than their own."""
+
+    most: int
+    scales: bool
+
+
 class EngineInstall(TypedDict):
-    """What is installed for an engine; `also`: the package's names where it is built for other devices."""
+    """What is installed for an engine; `also`: the package's names where it is built for other devices; `vendors`:
+    whose devices the package computes on where no recipe chose it, empty for all of the engine's."""
 
     package: str
     also: list[str]
     extra: str
     adapter: str
+    vendors: list[Vendor]
 
 
 class EngineProfile(TypedDict):
@@ -59,6 +70,7 @@ class EngineProfile(TypedDict):
     claim: HeaderClaim | ArgumentClaim
     splits: list[Span]
     resumes_greedy: bool
+    lora: LoraSupport | None
     arguments: dict[str, EngineArgument]
     install: EngineInstall
 

@@ -52,6 +52,7 @@ class ReplicaLine(TypedDict):
     state: ReplicaState
     wanted: bool
     node_name: str | None
+    members: list[Member]
     bytes: int
     reason: str | None
 

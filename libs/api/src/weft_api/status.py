@@ -4,6 +4,7 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
+from weft_api.aliases import Alias
 from weft_api.models import Model
 from weft_api.nodes import Node
 from weft_api.progress import ReplicaProgress
@@ -76,6 +77,7 @@ class Status(StatusHead):
 
     nodes: list[Node]
     models: list[Model]
+    aliases: list[Alias]
     replicas: list[ShownReplica]
 
 

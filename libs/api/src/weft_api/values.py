@@ -99,6 +99,16 @@ class SimulatedSource(TypedDict):
 Source = BuiltinSource | PathSource | SimulatedSource
 
 
+class LoraAdapter(TypedDict):
+    """A LoRA that is loaded with a model and applied to all of its answers; `bytes`: of its tensors, as found."""
+
+    name: str
+    path: str
+    scale: float
+    bytes: int
+    fingerprint: str
+
+
 class ModelSpec(TypedDict):
     """What an admin wants of a model, with what the workers found of its files."""
 
@@ -112,6 +122,7 @@ class ModelSpec(TypedDict):
     selector: dict[str, str]
     strategy: Literal["binpack", "spread"]
     weights: Weights
+    adapters: list[LoraAdapter]
 
 
 class DeviceClaim(TypedDict):

@@ -8,6 +8,7 @@ import typer
 from weft_client.failure import Exit, Failure
 
 from weft_cli.admin_app import brake, drain, nodes, tokens
+from weft_cli.aliases_app import aliases
 from weft_cli.backends_app import backends
 from weft_cli.command_group import CommandGroup
 from weft_cli.engines_app import engines
@@ -51,6 +52,7 @@ app.add_typer(nodes, name="nodes")
 app.add_typer(tokens, name="tokens")
 app.add_typer(engines, name="engines")
 app.add_typer(secrets, name="secrets")
+app.add_typer(aliases, name="aliases")
 app.add_typer(backends, name="backends")
 app.add_typer(brake, name="brake")
 app.command()(drain)
@@ -214,6 +216,9 @@ def deploy(
     engine_arg: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="Handed to the engine; repeatable.")
     ] = None,
+    lora: Annotated[
+        list[str] | None, typer.Option(metavar="NAME[:SCALE]=PATH", help="A LoRA for all answers; repeatable.")
+    ] = None,
     replicas: Annotated[int | None, typer.Option(min=0, help="How many copies.")] = None,
     context: Annotated[int | None, typer.Option(min=1, help="Tokens of prompt and answer together.")] = None,
     concurrency: Annotated[int | None, typer.Option(min=1, max=1024, help="Requests that a copy runs at once.")] = None,
@@ -226,7 +231,9 @@ def deploy(
     """Deploy a model, or a new revision of one."""
     from weft_cli.commands import models as command
 
-    settings = command.DeployOptions(name, engine, tuple(engine_arg or ()), replicas, context, concurrency)
+    settings = command.DeployOptions(
+        name, engine, tuple(engine_arg or ()), replicas, context, concurrency, tuple(lora or ())
+    )
     command.deploy(state, url, source, settings, wait_s=wait, dry_run=dry_run, as_json=as_json)
 
 

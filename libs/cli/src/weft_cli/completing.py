@@ -18,14 +18,19 @@ def models(ctx: typer.Context, incomplete: str) -> list[str]:
     return _beginning(incomplete, _names(ctx, _models))
 
 
+def askable(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names of models and aliases."""
+    return _beginning(incomplete, _names(ctx, lambda status: [*_models(status), *_aliases(status)]))
+
+
 def nodes(ctx: typer.Context, incomplete: str) -> list[str]:
     """Names of nodes."""
     return _beginning(incomplete, _names(ctx, lambda status: [each["name"] for each in status["nodes"]]))
 
 
 def replicas_and_models(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Ids of replicas, and names of models, which stand for their newest replica."""
-    return _beginning(incomplete, [*_names(ctx, _models), *_names(ctx, _replicas)])
+    """Ids of replicas, names of models, which stand for their newest replica, and aliases."""
+    return _beginning(incomplete, _names(ctx, lambda status: [*_models(status), *_aliases(status), *_replicas(status)]))
 
 
 def things_with_logs(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -75,6 +80,11 @@ def keys(ctx: typer.Context, incomplete: str) -> list[str]:
         return []
 
 
+def aliases(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names of aliases."""
+    return _beginning(incomplete, _names(ctx, _aliases))
+
+
 def secrets(ctx: typer.Context, incomplete: str) -> list[str]:
     """Names of secrets."""
     from weft_client import routes
@@ -94,6 +104,10 @@ def scopes(incomplete: str) -> list[str]:
     from weft_cli.commands.keys import SCOPES
 
     return _beginning(incomplete, [*SCOPES])
+
+
+def _aliases(status: "Status") -> list[str]:
+    return [each["name"] for each in status["aliases"]]
 
 
 def _models(status: "Status") -> list[str]:

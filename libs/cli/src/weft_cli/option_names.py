@@ -13,6 +13,7 @@ DEPLOY = {
     "spec.source.path": "SOURCE",
     "spec.engine": "--engine",
     "spec.engine_args": "--engine-arg",
+    "spec.adapters": "--lora",
     "spec.context_tokens": "--context",
     "spec.concurrency": "--concurrency",
     "spec.min_replicas": "--replicas",

@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from weft_cli.completing import engines, models, nodes, processes, replicas_and_models, shells, things_with_logs
+from weft_cli.completing import (
+    askable,
+    engines,
+    models,
+    nodes,
+    processes,
+    replicas_and_models,
+    shells,
+    things_with_logs,
+)
 
 StateOption = Annotated[
     Path | None,
@@ -20,7 +29,7 @@ LinesOption = Annotated[bool, typer.Option("--json", help="JSON instead, one obj
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="A model's name.", autocompletion=models)]
 ModelOption = Annotated[
     str | None,
-    typer.Option("--model", "-m", metavar="MODEL", help="Which model; without it you choose.", autocompletion=models),
+    typer.Option("--model", "-m", metavar="MODEL", help="Which model; without it you choose.", autocompletion=askable),
 ]
 LogArgument = Annotated[
     str,
@@ -31,7 +40,9 @@ LogArgument = Annotated[
 ReplicaArgument = Annotated[
     str,
     typer.Argument(
-        metavar="REPLICA", help="A replica's id, or a model's name for its newest.", autocompletion=replicas_and_models
+        metavar="REPLICA",
+        help="A replica's id, a model's name for its newest, or an alias.",
+        autocompletion=replicas_and_models,
     ),
 ]
 PartArgument = Annotated[

@@ -13,8 +13,7 @@ from weft_client.gateway import Gateway
 from weft_client.sources import BUILTINS, SIMULATED, engine_of, server_source
 
 if TYPE_CHECKING:
-    from weft_api import Deployed, Model, ModelChanged, ModelRetried, Node, Replica, ReplicaProgress
-    from weft_api import DeviceUse as ShownUse
+    from weft_api import Alias, Deployed, Model, ModelChanged, ModelRetried, Node, Replica, ReplicaProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +58,19 @@ class NodeRow:
 
 
 @dataclass(frozen=True, slots=True)
+class AliasRow:
+    """A model that an alias stands for."""
+
+    name: str
+    model: str
+    share: str
+    """Of the requests, in per cent; or its place in the order."""
+    state: str
+    ready: int
+    wanted: int
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceUse:
     """A device that a replica claims, and the bytes that it claims and holds there; None: not known."""
 
@@ -97,6 +109,7 @@ class Snapshot:
     """Of the log, as far as the gateway has folded it."""
     log_full: str | None = None
     """Why the log takes nothing more, where it has no room."""
+    aliases: tuple[AliasRow, ...] = ()
 
     def model(self, name: str) -> ModelRow | None:
         return next((each for each in self.models if each.name == name), None)
@@ -107,13 +120,16 @@ def snapshot(gateway: Gateway) -> Snapshot:
     answer = routes.status(gateway)
     try:
         progress = answer.get("progress", {})  # an older gateway's answer lacks it
+        names = {node["id"]: _Names(node) for node in answer["nodes"]}
         return Snapshot(
             nodes=tuple(node_row(each) for each in answer["nodes"]),
             models=tuple(_model(each) for each in answer["models"]),
-            replicas=tuple(_replica(each, progress.get(each["id"])) for each in answer["replicas"]),
+            replicas=tuple(_replica(each, progress.get(each["id"]), names) for each in answer["replicas"]),
             problems=tuple(answer["mesh"]["problems"]),
             position=answer["log"]["position"],
             log_full=answer["log"].get("full"),
+            # an older gateway's answer lacks them
+            aliases=tuple(row for each in answer.get("aliases", ()) for row in alias_rows(each)),
         )
     except (KeyError, TypeError, ValueError) as e:
         raise Failure(f"{gateway.url} answers in a shape that this weft doesn't know ({e!r}): another version?") from e
@@ -184,6 +200,27 @@ def _model(each: "Model") -> ModelRow:
     )
 
 
+def alias_rows(each: "Alias") -> list[AliasRow]:
+    """A row for each model of an alias."""
+    total = sum(target["weight"] for target in each["targets"])
+    return [
+        AliasRow(
+            name=each["name"],
+            model=target["model"],
+            share=share_of(each["rule"], target["weight"], total, place),
+            state=target["state"],
+            ready=target["ready"],
+            wanted=target["wanted"],
+        )
+        for place, target in enumerate(each["targets"], 1)
+    ]
+
+
+def share_of(rule: str, weight: int, total: int, place: int) -> str:
+    """What a model gets of an alias's requests: a share in per cent, or its place in the order."""
+    return f"{place}." if rule == "order" else f"{100 * weight / total:.3g} %"
+
+
 def node_row(each: "Node") -> NodeRow:
     """A node as the API shows it."""
     hardware = each["hardware"]
@@ -199,7 +236,7 @@ def node_row(each: "Node") -> NodeRow:
     )
 
 
-def _replica(each: "Replica", progress: "ReplicaProgress | None") -> ReplicaRow:
+def _replica(each: "Replica", progress: "ReplicaProgress | None", names: "Mapping[str, _Names]") -> ReplicaRow:
     return ReplicaRow(
         id=each["id"],
         model=each["model_name"],
@@ -210,10 +247,33 @@ def _replica(each: "Replica", progress: "ReplicaProgress | None") -> ReplicaRow:
         engine=" ".join(filter(None, (each["engine"], each["engine_version"]))),
         reason=each["reason"] or "",
         progress=progress["about"] if progress is not None else "",
-        devices=tuple(map(_use, progress["devices"])) if progress is not None else (),
+        devices=_uses(each, progress, names),
     )
 
 
-def _use(each: "ShownUse") -> DeviceUse:
-    device = f"{each['index']} ({each['name']})" if each["name"] else str(each["index"])
-    return DeviceUse(each["node_name"], device, each["claimed"], each["used"])
+class _Names:
+    """What a node and its devices are called."""
+
+    def __init__(self, node: "Node") -> None:
+        self.node = node["name"]
+        self._devices = {each["index"]: each["name"] for each in (node["hardware"] or {}).get("devices", [])}
+
+    def device(self, index: int) -> str:
+        name = self._devices.get(index)
+        return f"{index} ({name})" if name else str(index)
+
+
+def _uses(each: "Replica", progress: "ReplicaProgress | None", names: Mapping[str, _Names]) -> tuple[DeviceUse, ...]:
+    """What it claims, with what it holds as far as a node said it."""
+    said = progress["devices"] if progress is not None else []
+    used = {(use["node"], use["index"]): use["used"] for use in said}
+    return tuple(
+        DeviceUse(
+            names[member["node"]].node if member["node"] in names else member["node"],
+            names[member["node"]].device(device["index"]) if member["node"] in names else str(device["index"]),
+            device["bytes"],
+            used.get((member["node"], device["index"])),
+        )
+        for member in each.get("members", [])
+        for device in member["devices"]
+    )

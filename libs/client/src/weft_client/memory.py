@@ -10,10 +10,12 @@ if TYPE_CHECKING:
 
 
 def in_words(devices: "Sequence[DeviceUse]") -> str:
-    """Used of claimed, on all devices together; empty where nothing is known of it."""
-    known = [each.used for each in devices if each.used is not None]
-    if not known:
+    """Used of claimed, on all devices together; what is claimed alone where it is not known; empty without a claim."""
+    if not devices:
         return ""
-    used = sum(known) if len(known) == len(devices) else None
+    claimed = size(sum(each.claimed for each in devices))
     several = f" on {len(devices)} devices" if len(devices) > 1 else ""
-    return f"{size(used)} of {size(sum(each.claimed for each in devices))}{several}"
+    known = [each.used for each in devices if each.used is not None]
+    if len(known) < len(devices):
+        return f"{claimed} claimed{several}"
+    return f"{size(sum(known))} of {claimed}{several}"

@@ -8,6 +8,8 @@ from weft_client.gateway import Gateway, segment
 
 if TYPE_CHECKING:  # types alone: a command need not wait for what defines them
     from weft_api import (
+        Alias,
+        AliasChanged,
         BackendRecipeChanged,
         BackendRecipeWithdrawn,
         CapsChanged,
@@ -164,6 +166,21 @@ def set_engine_profile(gateway: Gateway, profile: Mapping[str, Any]) -> "EngineP
 def withdraw_engine_profile(gateway: Gateway, engine: str) -> "EngineProfileWithdrawn":
     """The mesh knows it no more."""
     return gateway.delete(f"/api/engine-profiles/{segment(engine)}")
+
+
+def aliases(gateway: Gateway) -> "Iterator[Alias]":
+    """All aliases, by name."""
+    return _all(gateway, "/api/aliases")
+
+
+def set_alias(gateway: Gateway, name: str, body: Mapping[str, Any]) -> "AliasChanged":
+    """The name stands for these models from now on."""
+    return gateway.put(f"/api/aliases/{segment(name)}", body)
+
+
+def remove_alias(gateway: Gateway, name: str) -> "AliasChanged":
+    """There is no alias of this name any more."""
+    return gateway.delete(f"/api/aliases/{segment(name)}")
 
 
 def secrets(gateway: Gateway) -> "Iterator[NamedSecret]":

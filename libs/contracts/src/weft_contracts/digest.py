@@ -3,9 +3,9 @@
 import hashlib
 import json
 
-from weft_contracts.facts.values import BuiltinSource, ModelSpec, PathSource, SimulatedSource
+from weft_contracts.facts.values import BuiltinSource, LoraAdapter, ModelSpec, PathSource, SimulatedSource
 
-_RUN_FIELDS = {"source", "engine", "context_tokens", "concurrency", "engine_args", "weights"}
+_RUN_FIELDS = {"source", "engine", "context_tokens", "concurrency", "engine_args", "weights", "adapters"}
 
 
 def revision_digest(spec: ModelSpec) -> str:
@@ -14,10 +14,22 @@ def revision_digest(spec: ModelSpec) -> str:
     How many replicas there are and where they go is not part of it.
     """
     body = spec.model_dump(mode="json", include=_RUN_FIELDS)
+    for adapter in body.get("adapters", ()):
+        del adapter["name"]  # for people and logs
     for newer in ("embeds", "fingerprint"):  # than digests that are in the log
         if not body["weights"][newer]:
             del body["weights"][newer]
+    for told in ("layer_runs", "output_bytes", "input_bytes"):  # of the same files, by newer workers alone
+        body["weights"].pop(told, None)
     return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
+
+
+LORA = "lora:"
+
+
+def lora_key(adapter: LoraAdapter) -> str:
+    """A LoRA adapter's source as inspections name it."""
+    return f"{LORA}{adapter.path}"
 
 
 def source_key(spec: ModelSpec) -> str:

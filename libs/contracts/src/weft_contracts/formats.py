@@ -42,10 +42,8 @@ def unwritable(fact: Fact, raised: Mapping[str, int]) -> str | None:
     name = f"{fact.kind}.{fact.type}"
     if fact.v <= raised.get(name, 1):
         return None
-    return (
-        "lists and objects among an engine's arguments wait until the whole mesh reads them: "
-        "upgrade what is older, then `weft upgrade finish`"
-    )
+    what = "LoRA adapters" if fact.v > 2 else "lists and objects among an engine's arguments"
+    return f"{what} wait until the whole mesh reads them: upgrade what is older, then `weft upgrade finish`"
 
 
 def connection_name(service: str) -> str:

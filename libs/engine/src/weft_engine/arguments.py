@@ -20,7 +20,10 @@ _TYPES: dict[ArgumentType, Any] = {
 
 
 def check_arguments(launch: Launch, profile: EngineProfile) -> None:
-    """Raises LoadFailed for a wrong one, with what would be right."""
+    """Raises LoadFailed for a wrong one, with what would be right, and for LoRA adapters that it can't apply."""
+    if launch.adapters and (profile.lora is None or len(launch.adapters) > profile.lora.most):
+        most = 0 if profile.lora is None else profile.lora.most
+        raise LoadFailed(f"{profile.name} applies {most} LoRA adapters, not {len(launch.adapters)}", permanent=True)
     if (fault := fault_of_given(profile, launch.engine_args)) is not None:
         raise LoadFailed(fault, permanent=True)
     fields: dict[str, Any] = {name: _field(argument) for name, argument in profile.arguments.items()}

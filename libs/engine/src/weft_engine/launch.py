@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import IO, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from weft_contracts.facts.values import ArgumentValue, EngineName, Vendor
+from weft_contracts.facts.values import MOST_LORA_ADAPTERS, ArgumentValue, EngineName, LoraName, LoraScale, Vendor
 
 MAX_LAUNCH_BYTES = 64 * 1024
 
@@ -29,6 +29,17 @@ class ClaimedDevice(BaseModel):
     """of its memory, at most"""
 
 
+class LoraFile(BaseModel):
+    """A LoRA adapter on this machine."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: LoraName
+    path: str = Field(min_length=1)
+    """a GGUF file, or a folder as peft writes it: what the engine loads"""
+    scale: LoraScale = 1.0
+
+
 class Launch(BaseModel):
     """The host's orders. Anything unknown or out of range is refused, never ignored."""
 
@@ -47,6 +58,8 @@ class Launch(BaseModel):
     """requests that run at once"""
     max_waiting: int = Field(default=256, ge=0)
     """requests that wait inside the engine; the next is refused as busy"""
+    adapters: tuple[LoraFile, ...] = Field(default=(), max_length=MOST_LORA_ADAPTERS)
+    """LoRA adapters that are loaded with the model and applied to all that it answers"""
     devices: tuple[ClaimedDevice, ...] = Field(default=(), max_length=64)
     """what the replica claims on this node; empty: nothing is said, and an engine takes what it takes"""
     threads: int = Field(default=1, ge=1)

@@ -1,9 +1,10 @@
-"""Brings a model file into the page cache before native code loads it.
+"""Brings a model's files into the page cache before native code loads them.
 
 llama.cpp's binding holds the interpreter while it loads. Reading the file first, which does not, leaves little of
 that: the host goes on answering its agent through most of a cold load.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,19 +15,20 @@ PIECE: Final = 4 * 1024 * 1024
 MEMORY: Final = Path("/proc/meminfo")
 
 
-def warm_file(path: Path) -> int:
-    """Read the file once and answer the bytes read; 0 where it is not worth it or would not fit the memory.
+def warm_files(paths: Sequence[Path]) -> int:
+    """Read the files once and answer the bytes read; 0 where it is not worth it or would not fit the memory.
 
     Blocks, for as long as the disk takes. Raises OSError.
     """
-    size = path.stat().st_size
+    size = sum(path.stat().st_size for path in paths)
     if size < WORTH_BYTES or size > available_bytes() // 2:
         return 0
     read = 0
     piece = bytearray(PIECE)
-    with path.open("rb", buffering=0) as file:
-        while count := file.readinto(piece):
-            read += count
+    for path in paths:
+        with path.open("rb", buffering=0) as file:
+            while count := file.readinto(piece):
+                read += count
     return read
 
 

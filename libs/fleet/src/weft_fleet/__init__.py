@@ -1,5 +1,6 @@
 """The fleet as folded from the log: nodes, models, replicas, runs and claims, for all that decide or show."""
 
+from weft_fleet.alias_view import AliasView
 from weft_fleet.assignments import Assignment, NodeAssignments
 from weft_fleet.canonical import digest_of
 from weft_fleet.fleet import CLOSED_KEPT, Fleet
@@ -13,6 +14,7 @@ from weft_fleet.secret_view import SecretView
 
 __all__ = [
     "CLOSED_KEPT",
+    "AliasView",
     "Assignment",
     "Fleet",
     "JoinLimits",

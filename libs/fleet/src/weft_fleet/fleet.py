@@ -28,6 +28,7 @@ from weft_contracts.facts.replica import ReplicaFact
 from weft_contracts.facts.run import RunFact
 from weft_contracts.ids import InspectionId, ModelId, NodeId, ReplicaId
 
+from weft_fleet.alias_view import evolve_aliases
 from weft_fleet.assignments import Assignment, after_run, assignment_of
 from weft_fleet.changed import changed
 from weft_fleet.model_view import ModelView, after_readiness, evolve_model, number_of
@@ -67,9 +68,11 @@ class Fleet(FleetTables):
                 self._apply_replica(ReplicaId(recorded.aggregate.key), recorded, facts)
             case "mesh":
                 self._apply_mesh(facts, recorded.at)
+            case "name":
+                self.aliases = evolve_aliases(self.aliases, recorded, facts)
             case "inspection":
                 self._apply_inspection(recorded, facts)
-            case "token" | "request" | "artifact" | "name" | "key":
+            case "token" | "request" | "artifact" | "key":
                 pass
 
     def _apply_node(self, id: NodeId, recorded: Recorded, facts: Sequence[Fact]) -> None:

@@ -9,6 +9,7 @@ from weft_contracts.facts.mesh import BrakeSet
 from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import ModelId, NodeId, ReplicaId
 
+from weft_fleet.alias_view import AliasView
 from weft_fleet.assignments import Assignment, NodeAssignments
 from weft_fleet.canonical import digest_of
 from weft_fleet.model_view import ModelView
@@ -46,6 +47,8 @@ class FleetTables:
     """The facts (`<kind>.<type>`) that may be written in versions above 1, each with the newest one."""
     secrets: Mapping[str, SecretView] = field(default_factory=dict[str, SecretView])
     """Secrets by name, which specs may name. Their values are nowhere in the log."""
+    aliases: Mapping[str, AliasView] = field(default_factory=dict[str, AliasView])
+    """Names that stand for several models, by name. None of them is a model's name."""
     _assigned: dict[NodeId, NodeAssignments] = field(default_factory=dict[NodeId, NodeAssignments])
     _names: dict[str, ModelId] = field(default_factory=dict[str, ModelId])
 

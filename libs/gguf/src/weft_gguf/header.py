@@ -4,11 +4,12 @@ The format is described in ggml's `docs/gguf.md`. Arrays of strings (vocabulary,
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from weft_gguf.reader import GgufError, HeaderReader, NotGguf, TruncatedGguf, Value
+from weft_gguf.reader import GgufError, HeaderReader, NotGguf, Tensor, TruncatedGguf, Value
 from weft_gguf.value_types import TENSOR_TYPES, tensor_bytes
 
 __all__ = ["GgufError", "GgufHeader", "NotGguf", "TruncatedGguf", "read_header"]
@@ -16,6 +17,9 @@ __all__ = ["GgufError", "GgufHeader", "NotGguf", "TruncatedGguf", "read_header"]
 DEFAULT_ALIGNMENT: Final = 32
 MAX_LAYERS: Final = 10_000
 BLOCK: Final = re.compile(r"blk\.([0-9]{1,5})\.")
+OUTPUT: Final = ("output.", "output_", "cls.", "cls_")
+"""How the names of tensors begin that make the output of what the last layer made."""
+EMBEDDING: Final = "token_embd.weight"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +52,20 @@ class GgufHeader:
     """all weights, as they lie in the file"""
     layer_bytes: tuple[int, ...]
     """weights of each layer; what is left of tensor_bytes belongs to no layer (embeddings, output)"""
+    output_bytes: int
+    """weights of the output; a model without some of its own uses the embeddings"""
+    input_bytes: int
+    """what is neither of a layer nor the output's own: embeddings, and what is small"""
     file_bytes: int
-    """length of the file"""
+    """length of the file, or of all that make the model"""
     tensor_types: tuple[str, ...]
     """types of the weights, the one with most bytes first"""
     splits: int
     """files that make the model together; 1 for a whole one"""
+    kind: str
+    """ "model", "adapter", …; "model" where the file doesn't say"""
+    adapter: str
+    """of an adapter: how it changes a model, such as "lora\""""
     causal: bool
     """False for encoders (embedding models)"""
     pooling: int
@@ -75,18 +87,46 @@ class GgufHeader:
 
     def kv_bytes_per_token(self, value_bytes: float = 2.0) -> float:
         """Bytes of KV cache that one token of context takes, with `value_bytes` per cached value."""
+        return sum(self.layer_kv_bytes(value_bytes))
+
+    def layer_kv_bytes(self, value_bytes: float = 2.0) -> tuple[float, ...]:
+        """The same of each layer; empty for a model without attention."""
         if self.latent_length:
-            return self.layers * self.latent_length * value_bytes
-        return sum(self.kv_heads) * (self.key_length + self.value_length) * value_bytes
+            return (self.latent_length * value_bytes,) * self.layers
+        return tuple(heads * (self.key_length + self.value_length) * value_bytes for heads in self.kv_heads)
 
 
 def read_header(path: str | Path) -> GgufHeader:
     """Read a model file's header; about 10 ms for a vocabulary of 128,000 tokens.
 
+    Of a model in several files it tells what stands in this one: `split.read_model` reads them all.
     Raises NotGguf for another kind of file or a broken header, TruncatedGguf when the file is shorter than its
     header says, OSError when it can't be read. The messages are one sentence each.
     """
-    path = Path(path)
+    part = read_part(Path(path))
+    return header_of((part,))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one file's header holds, before it is asked what it means."""
+
+    name: str
+    version: int
+    values: dict[str, Value]
+    tensors: list[Tensor]
+    sizes: tuple[int, ...]
+    """bytes of each tensor"""
+    file_bytes: int
+
+    @property
+    def facts(self) -> "Facts":
+        """Its values, to be asked with their types."""
+        return Facts(self.name, self.values)
+
+
+def read_part(path: Path) -> Part:
+    """Read one file's header, whether it is a whole model or not. Raises like `read_header`."""
     try:
         return _read(path, hurried=True)
     except GgufError:
@@ -94,43 +134,56 @@ def read_header(path: str | Path) -> GgufHeader:
         return _read(path, hurried=False)
 
 
-def _read(path: Path, *, hurried: bool) -> GgufHeader:
+def _read(path: Path, *, hurried: bool) -> Part:
     with path.open("rb") as file:
         reader = HeaderReader(file, path.name, hurried=hurried)
         version, tensor_count, value_count = reader.preamble()
         values = reader.values(value_count)
         tensors = reader.tensors(tensor_count)
         position, file_bytes = reader.position, reader.file_bytes
-    facts = _Facts(path.name, values)
-    alignment = facts.integer("general.alignment", DEFAULT_ALIGNMENT)
+    alignment = Facts(path.name, values).integer("general.alignment", DEFAULT_ALIGNMENT)
     if alignment < 1:
         raise NotGguf(f"{path.name} is not a readable GGUF file: its alignment is {alignment}")
     data_start = -(-position // alignment) * alignment
-    architecture = facts.text("general.architecture")
-    if not architecture:
-        raise NotGguf(f"{path.name} is not a readable GGUF file: it names no architecture")
-
-    layers = facts.integer(f"{architecture}.block_count", 0)
-    if not 0 <= layers <= MAX_LAYERS:
-        raise NotGguf(f"{path.name} is not a readable GGUF file: it claims {layers} layers")
-    by_layer = [0] * layers
-    by_type: dict[str, int] = {}
-    total, end = 0, data_start
+    sizes: list[int] = []
+    end = data_start
     for tensor in tensors:
         size = tensor_bytes(tensor.type, tensor.shape)
         if size is None:
             raise NotGguf(
                 f"{path.name} is not a readable GGUF file: tensor {tensor.name} has the unknown type {tensor.type}"
             )
-        total += size
+        sizes.append(size)
         end = max(end, data_start + tensor.offset + size)
+    if file_bytes < end:
+        raise TruncatedGguf(f"{path.name} is truncated: {file_bytes} of {end} bytes")
+    return Part(path.name, version, values, tensors, tuple(sizes), file_bytes)
+
+
+def header_of(parts: Sequence[Part]) -> GgufHeader:
+    """What the files of one model say together; all but tensors stands in the first. Raises NotGguf."""
+    first, facts = parts[0], parts[0].facts
+    architecture = facts.text("general.architecture")
+    if not architecture:
+        raise NotGguf(f"{first.name} is not a readable GGUF file: it names no architecture")
+    layers = facts.integer(f"{architecture}.block_count", 0)
+    if not 0 <= layers <= MAX_LAYERS:
+        raise NotGguf(f"{first.name} is not a readable GGUF file: it claims {layers} layers")
+    by_layer = [0] * layers
+    by_type: dict[str, int] = {}
+    outside: dict[str, int] = {}
+    for tensor, size in (
+        (tensor, size) for part in parts for tensor, size in zip(part.tensors, part.sizes, strict=True)
+    ):
         type_name = TENSOR_TYPES[tensor.type].name
         by_type[type_name] = by_type.get(type_name, 0) + size
         block = BLOCK.match(tensor.name)
         if block is not None and int(block[1]) < len(by_layer):
             by_layer[int(block[1])] += size
-    if file_bytes < end:
-        raise TruncatedGguf(f"{path.name} is truncated: {file_bytes} of {end} bytes")
+        else:
+            outside[tensor.name] = outside.get(tensor.name, 0) + size
+    own_output = sum(size for name, size in outside.items() if name.startswith(OUTPUT))
+    borrowed = 0 if "output.weight" in outside else outside.get(EMBEDDING, 0)
 
     heads = facts.per_layer(f"{architecture}.attention.head_count", layers)
     kv_heads = facts.per_layer(f"{architecture}.attention.head_count_kv", layers) or heads
@@ -138,7 +191,7 @@ def _read(path: Path, *, hurried: bool) -> GgufHeader:
     head_length = embedding // max(heads) if heads and max(heads) else 0
     lora = facts.integer(f"{architecture}.attention.kv_lora_rank", 0)
     return GgufHeader(
-        version=version,
+        version=first.version,
         architecture=architecture,
         name=facts.text("general.name"),
         layers=layers,
@@ -151,12 +204,16 @@ def _read(path: Path, *, hurried: bool) -> GgufHeader:
         context_length=facts.integer(f"{architecture}.context_length", 0),
         vocabulary=facts.count("tokenizer.ggml.tokens") or facts.integer(f"{architecture}.vocab_size", 0),
         experts=facts.integer(f"{architecture}.expert_count", 0),
-        tensors=len(tensors),
-        tensor_bytes=total,
+        tensors=sum(len(part.tensors) for part in parts),
+        tensor_bytes=sum(by_type.values()),
         layer_bytes=tuple(by_layer),
-        file_bytes=file_bytes,
+        output_bytes=own_output + borrowed,
+        input_bytes=sum(outside.values()) - own_output,
+        file_bytes=sum(part.file_bytes for part in parts),
         tensor_types=tuple(sorted(by_type, key=lambda name: -by_type[name])),
         splits=max(1, facts.integer("split.count", 1)),
+        kind=facts.text("general.type") or "model",
+        adapter=facts.text("adapter.type"),
         causal=facts.flag(f"{architecture}.attention.causal") is not False,
         pooling=facts.integer(f"{architecture}.pooling_type", 0),
         chat_template=facts.text("tokenizer.chat_template"),
@@ -168,7 +225,7 @@ def _read(path: Path, *, hurried: bool) -> GgufHeader:
     )
 
 
-class _Facts:
+class Facts:
     """The header's values by key, each asked for with its type."""
 
     def __init__(self, file: str, values: dict[str, Value]) -> None:

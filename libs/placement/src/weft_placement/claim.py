@@ -4,17 +4,20 @@ An engine's profile names one of the formulas here and gives its figures.
 
 - `header`: weights with some slack + KV bytes per token, by the cache's type, × context × concurrency + overhead,
   each shared out over the devices where tensor parallelism shares it: weights by the number of devices, the KV cache
-  by at most the number of KV heads (more devices than that hold copies), the overhead not at all.
+  by at most the number of KV heads (more devices than that hold copies), the overhead not at all. Beside accelerators
+  some of the machine's memory; where an argument says how many layers lie on one, `layers.py` divides all of it.
 - `argument`: what one of the engine's arguments says, in bytes.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import assert_never
+from typing import Literal, assert_never
 
 from weft_contracts.engines import ArgumentClaim, EngineProfile, HeaderClaim
 from weft_contracts.facts.values import ModelSpec, Vendor, Weights
+
+from weft_placement.layers import layers_on_accelerator, parts_of
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -56,6 +59,20 @@ class Need:
     """On each accelerator."""
     cpu_overhead: int = 0
     """On a processor."""
+    host_overhead: int = 0
+    """Of the machine's memory, beside each accelerator."""
+    host: int = 0
+    """Of the machine's memory beside accelerators: weights and cache of what doesn't lie on them."""
+    place: Literal["anywhere", "processor", "accelerator"] = "anywhere"
+    """What it may be placed on."""
+
+    def goes_to(self, vendor: Vendor) -> bool:
+        """Whether it may be placed on devices of this vendor."""
+        return self.place == "anywhere" or (self.place == "processor") == (vendor == "cpu")
+
+    def beside(self, accelerators: int) -> int:
+        """Bytes of the machine's memory beside so many accelerators."""
+        return self.host + self.host_overhead * accelerators if accelerators else 0
 
     def on_each(self, vendor: Vendor, devices: int) -> int:
         """Bytes on each of so many devices of this vendor."""
@@ -79,11 +96,46 @@ def need_of(spec: ModelSpec, profile: EngineProfile) -> Need:
         case HeaderClaim() as formula:
             weights = _checked(spec.weights)
             kv = kv_bytes_per_token(spec, profile) * spec.context_tokens * spec.concurrency
-            padded = weights.weight_bytes + int(weights.weight_bytes * formula.slack)
-            fraction = _fraction(spec, formula)
-            return Need(padded, kv, weights.kv_heads, fraction, formula.overhead, formula.cpu_overhead)
+            adapters = sum(adapter.bytes for adapter in spec.adapters)
+            need = Need(
+                _padded(weights.weight_bytes, formula) + adapters,
+                kv,
+                weights.kv_heads,
+                _fraction(spec, formula),
+                formula.overhead,
+                formula.cpu_overhead,
+                formula.host_overhead,
+            )
+            return _divided(need, spec, formula)
         case _:
             assert_never(profile.claim)
+
+
+def _padded(weight_bytes: int, formula: HeaderClaim) -> int:
+    return weight_bytes + int(weight_bytes * formula.slack)
+
+
+def _divided(need: Need, spec: ModelSpec, formula: HeaderClaim) -> Need:
+    """The same as an argument divides it between an accelerator and the machine's memory."""
+    try:
+        layers = layers_on_accelerator(spec, formula)
+        if layers is None:
+            return need
+        if layers == 0:
+            return replace(need, place="processor")
+        need = replace(need, place="accelerator")
+        if layers >= spec.weights.layers:
+            return need
+        parts = parts_of(spec.weights, layers)
+    except ValueError as fault:
+        raise ClaimUnknown(f"engine_args.{formula.layers_argument} {fault}") from None
+    device_kv = -(-need.kv * parts.device_kv // parts.kv) if parts.kv else 0
+    host_kv = -(-need.kv * parts.host_kv // parts.kv) if parts.kv else need.kv
+    host = _padded(parts.host_weights, formula) + host_kv + formula.cpu_overhead
+    # an adapter lies where the layers do that it changes, which its file's size alone doesn't tell: it counts in both
+    adapters = sum(adapter.bytes for adapter in spec.adapters)
+    device_weights = _padded(parts.device_weights, formula) + adapters
+    return replace(need, weights=device_weights, kv=device_kv, host=host + adapters, host_overhead=0)
 
 
 def kv_bytes_per_token(spec: ModelSpec, profile: EngineProfile) -> int:

@@ -89,7 +89,7 @@ def choose(
     if not best:
         return no_place(fleet, replica, given, ranking.no_candidate(avoid))
     first = best[0]
-    members = (Member(node=first.node, rank=0, devices=first.devices),)
+    members = (Member(node=first.node, rank=0, devices=first.claims),)
     rungs = ranking.rungs_below(first.rung, avoid)
     return Placement(replica.id, members, receipt(fleet, replica, given, ranking.refusals(avoid), best, rungs))
 

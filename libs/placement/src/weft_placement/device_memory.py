@@ -31,6 +31,13 @@ class DeviceMemory(NamedTuple):
     free: int
     budgeted: bool = False
     """Whether the node's VRAM budget is what leaves no more."""
+    shared: bool = False
+    """Whether its memory is the machine's: what is free of one is free of the other."""
+
+
+PROCESSOR = 0
+"""The processor's index on every node. What is claimed on it is claimed of the machine's memory, also beside
+accelerators."""
 
 
 def reserved(device: Device) -> int:
@@ -54,37 +61,60 @@ def takes(device: Device, engine: EngineProfile, vendors: Collection[Vendor]) ->
     return device.vendor in vendors and (not device.simulated or engine.made_up_devices)
 
 
-def device_memory(
+class NodeMemory(NamedTuple):
+    """What is free on a node, of the devices that an engine can use and of the machine's memory beside them."""
+
+    devices: list[DeviceMemory]
+    host: DeviceMemory | None
+    """The processor's; None: the node reports none, and nothing is counted on it."""
+
+
+def node_memory(
     node: NodeView, assigned: NodeAssignments, engine: EngineProfile, recipe: BackendRecipe | None = None
-) -> list[DeviceMemory]:
-    """The node's devices that this engine can use, by index.
+) -> NodeMemory:
+    """What is free on the node: its devices that this engine can use, by index, and its processor's memory.
 
     A VRAM budget bounds accelerators; on a node that has none, its processor's memory. A budget that an admin
     set stands over the worker's own, which the devices bear.
     """
     if node.hardware is None:
-        return []
+        return NodeMemory([], None)
     usable = vendors_for(node, engine, recipe)
     claims, pressure, budget = assigned.claims, node.pressure, node.caps.vram_budget
     devices = node.hardware.devices
     accelerated = any(device.vendor != "cpu" for device in devices) if budget else False
     shared = [d for d in devices if d.unified or d.vendor == "cpu"] if any(d.unified for d in devices) else []
     found: list[DeviceMemory] = []
+    host: DeviceMemory | None = None
     for device in devices:
-        if takes(device, engine, usable):
-            index, total = device.index, device.memory
-            claimed = claims.get(index, 0)
-            if device in shared:
-                taken = sum(claims.get(each.index, 0) for each in shared)
-                others = max(pressure.get(each.index, 0) for each in shared)
-            else:
-                taken, others = claimed, pressure.get(index, 0)
-            free = total - taken - max(reserved(device), others)
-            bound, budgeted = device.budget, False
-            if budget is not None and not (accelerated and device.vendor == "cpu"):
-                bound = budget.of(total)
-            if bound is not None:
-                left = bound - claimed
-                budgeted, free = left < free, min(left, free)
-            found.append(DeviceMemory(index, device.vendor, total, max(free, 0), budgeted))
-    return found
+        is_host = device.vendor == "cpu" and device.index == PROCESSOR
+        taken_by_engine = takes(device, engine, usable)
+        if not taken_by_engine and not is_host:
+            continue
+        index, total = device.index, device.memory
+        claimed = claims.get(index, 0)
+        if device in shared:
+            taken = sum(claims.get(each.index, 0) for each in shared)
+            others = max(pressure.get(each.index, 0) for each in shared)
+        else:
+            taken, others = claimed, pressure.get(index, 0)
+        free = total - taken - max(reserved(device), others)
+        bound, budgeted = device.budget, False
+        if budget is not None and not (accelerated and device.vendor == "cpu"):
+            bound = budget.of(total)
+        if bound is not None:
+            left = bound - claimed
+            budgeted, free = left < free, min(left, free)
+        memory = DeviceMemory(index, device.vendor, total, max(free, 0), budgeted, device in shared)
+        if taken_by_engine:
+            found.append(memory)
+        if is_host:
+            host = memory
+    return NodeMemory(found, host)
+
+
+def device_memory(
+    node: NodeView, assigned: NodeAssignments, engine: EngineProfile, recipe: BackendRecipe | None = None
+) -> list[DeviceMemory]:
+    """The devices of `node_memory` alone."""
+    return node_memory(node, assigned, engine, recipe).devices

@@ -4,9 +4,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 from weft_contracts.commit import Cause
-from weft_contracts.digest import revision_digest, source_key
+from weft_contracts.digest import lora_key, revision_digest, source_key
 from weft_contracts.facts.machine import FileFound
-from weft_contracts.facts.values import Member, ModelSpec, Weights
+from weft_contracts.facts.values import EngineName, LoraAdapter, Member, ModelSpec, Weights
 from weft_contracts.ids import CorrelationId, ModelId, replica_id
 from weft_fleet import Fleet, ModelView, ReplicaView
 
@@ -14,6 +14,7 @@ from weft_placement.candidate_ranking import CandidateRanking
 from weft_placement.claim import ClaimUnknown
 from weft_placement.demand import demand_of
 from weft_placement.explain import Explanation, answers_of, policy_of
+from weft_placement.layers import kept_weights
 from weft_placement.planned_fleet import PlannedFleet
 from weft_placement.policy import Policy
 
@@ -51,7 +52,7 @@ def dry_run(fleet: Fleet, name: str, spec: ModelSpec, policy: Policy | None = No
     Of a revision that replaces another, each replica is placed while those that it replaces still run, and one of
     them ends before the next. Without a policy, the one of the last decision in the log.
     """
-    spec = spec.model_copy(update={"weights": _weights(fleet, spec)})
+    spec = spec.model_copy(update={"weights": _weights(fleet, spec), "adapters": _adapters(fleet, spec)})
     digest = revision_digest(spec)
     model = fleet.model_named(name)
     there = _wanted(fleet, model)
@@ -94,17 +95,31 @@ def _placed(
         outcome, chosen = ranking.no_candidate().reason, frozenset[str]()
     else:
         outcome, chosen = f"it would go to {fleet.nodes[best.node].name}", frozenset((best.node,))
-        planned_fleet.plan(replica, (Member(node=best.node, rank=0, devices=best.devices),), _CAUSE)
+        planned_fleet.plan(replica, (Member(node=best.node, rank=0, devices=best.claims),), _CAUSE)
     answers = answers_of(fleet, ranking, replica, chosen)
     return Explanation(replica.id, name, fleet.position, policy.text, outcome, answers, None)
 
 
 def _weights(fleet: Fleet, spec: ModelSpec) -> Weights:
     """What most nodes found at the spec's source; the spec's own where none did."""
-    key = source_key(spec)
-    answers = [node.file(key, spec.engine) for node in fleet.nodes.values() if not node.gone]
+    found, profile = _most_found(fleet, source_key(spec), spec.engine), fleet.engines.get(spec.engine)
+    return spec.weights if found is None or profile is None else kept_weights(spec, found, profile)
+
+
+def _adapters(fleet: Fleet, spec: ModelSpec) -> tuple[LoraAdapter, ...]:
+    """The spec's LoRA adapters, with what most nodes found of each."""
+    return tuple(
+        adapter
+        if (own := _most_found(fleet, lora_key(adapter), spec.engine)) is None
+        else adapter.model_copy(update={"bytes": own.weight_bytes, "fingerprint": own.fingerprint})
+        for adapter in spec.adapters
+    )
+
+
+def _most_found(fleet: Fleet, key: str, engine: EngineName) -> Weights | None:
+    answers = [node.file(key, engine) for node in fleet.nodes.values() if not node.gone]
     found = Counter(answer.weights for answer in answers if isinstance(answer, FileFound))
-    return found.most_common(1)[0][0] if found else spec.weights
+    return found.most_common(1)[0][0] if found else None
 
 
 def _wanted(fleet: Fleet, model: ModelView | None) -> list[ReplicaView]:

@@ -33,6 +33,10 @@ class NodeAnswer:
     score: float = 0.0
     scores: Mapping[str, float] | None = None
     chosen: bool = False
+    bytes: tuple[int, ...] = ()
+    """What it would claim of each of these devices."""
+    host: int = 0
+    """What it would claim of the machine's memory beside them, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +139,8 @@ def answers_of(
                     refusal=None,
                     rung=LADDER[evaluation.rung][0],
                     devices=tuple(device.index for device in evaluation.devices),
+                    bytes=tuple(device.bytes for device in evaluation.devices),
+                    host=evaluation.host.bytes if evaluation.host is not None else 0,
                     score=evaluation.score,
                     scores=evaluation.scores,
                     chosen=id in chosen,

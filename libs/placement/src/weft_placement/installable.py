@@ -55,6 +55,8 @@ def to_install(
     if node.hardware is None:
         return None
     vendors: set[Vendor] = {device.vendor for device in node.hardware.devices if device.index in devices}
+    if len(vendors) > 1:  # beside accelerators the processor's memory is claimed, and nothing runs for it
+        vendors.discard("cpu")
     could = installable(node, engine, recipe)
     missing = vendors - installed_for(node, engine)
     if isinstance(could, str):

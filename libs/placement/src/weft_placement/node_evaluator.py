@@ -9,7 +9,7 @@ from weft_contracts.ids import NodeId
 from weft_fleet import NodeAssignments, NodeView
 
 from weft_placement.demand import Demand
-from weft_placement.device_memory import device_memory
+from weft_placement.device_memory import node_memory
 from weft_placement.filters import FILTERS
 from weft_placement.fit import LADDER
 from weft_placement.fit.option import Miss
@@ -30,6 +30,13 @@ class Candidate:
     scores: Mapping[str, float]
     missed: tuple[str, ...]
     """Why each lower rung was passed over."""
+    host: DeviceClaim | None = None
+    """What it claims of the machine's memory beside accelerators."""
+
+    @property
+    def claims(self) -> tuple[DeviceClaim, ...]:
+        """All that a replica holds there: of the machine's memory, then of its devices."""
+        return self.devices if self.host is None else (self.host, *self.devices)
 
     @property
     def rank(self) -> "Rank":
@@ -82,10 +89,10 @@ class NodeEvaluator:
             reason = passes(node, assigned, demand)
             if reason is not None:
                 return Refusal(node.id, stage, reason, name=node.name)
-        devices = device_memory(node, assigned, demand.profile, demand.recipe)
+        devices, host = node_memory(node, assigned, demand.profile, demand.recipe)
         misses: list[Miss] = []
         for rung, (_, fit) in enumerate(LADDER):
-            found = fit(devices, demand)
+            found = fit(devices, demand, host)
             if isinstance(found, Miss):
                 misses.append(found)
                 continue
@@ -96,6 +103,6 @@ class NodeEvaluator:
             if self._apart:
                 scores = {"apart": apart(assigned, demand), **scores}
             missed = tuple(miss.reason for miss in misses)
-            return Candidate(node.id, rung, found.devices, total, scores, missed)
+            return Candidate(node.id, rung, found.devices, total, scores, missed, found.host)
         misses = [miss for miss in misses if miss.applies] or misses
         return Refusal(node.id, len(FILTERS), misses[-1].reason, max(miss.free for miss in misses), node.name)

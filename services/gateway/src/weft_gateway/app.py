@@ -16,6 +16,7 @@ from weft_runtime.service import Runtime
 
 from weft_gateway.domain.client_address import networks
 from weft_gateway.domain.progress_board import ProgressBoard
+from weft_gateway.inbound.admin.aliases import Aliases
 from weft_gateway.inbound.admin.asking import Asking
 from weft_gateway.inbound.admin.backends import Backends
 from weft_gateway.inbound.admin.brake import Brake
@@ -141,6 +142,7 @@ async def start(runtime: Runtime) -> None:
         NodeSecrets(directory, sealed.copy).router,
         heartbeats.router,
         Models(directory, asking, people.lists).router,
+        Aliases(directory, asking).router,
         Replicas(people.lists).router,
         logs.router,
         RequestsForChange(requests, changes, people.lists).router,

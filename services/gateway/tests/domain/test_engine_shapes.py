@@ -3,7 +3,7 @@
 from typing import Any
 
 from weft_contracts.engines import BUILTIN, Argument, ArgumentClaim, EngineProfile, HeaderClaim
-from weft_contracts.engines.profile import Install
+from weft_contracts.engines.profile import Install, LoraSupport
 from weft_gateway.domain.engine_shapes import profile_shape
 
 PROFILE = EngineProfile(
@@ -11,14 +11,17 @@ PROFILE = EngineProfile(
     serves=("chat",),
     formats=("gguf",),
     vendors=("nvidia", "cpu"),
-    claim=HeaderClaim(slack=0.05, overhead=7, cpu_overhead=3, share_argument="share"),
+    claim=HeaderClaim(
+        slack=0.05, overhead=7, cpu_overhead=3, share_argument="share", host_overhead=5, layers_argument="slots"
+    ),
+    lora=LoraSupport(most=3, scales=True),
     splits=("devices",),
     arguments={
         "share": Argument(type="number", above=0, most=1),
         "slots": Argument(type="integer", least=1),
         "pooling": Argument(type="text", choices=("mean", "cls")),
     },
-    install=Install(package="acme", also=("acme-cpu",), extra="gpu", adapter="acme.weft:Acme"),
+    install=Install(package="acme", also=("acme-cpu",), extra="gpu", adapter="acme.weft:Acme", vendors=("cpu",)),
 )
 
 
@@ -40,15 +43,30 @@ def test_all_of_a_profile_is_shown() -> None:
         "formats": ["gguf"],
         "vendors": ["nvidia", "cpu"],
         "made_up_devices": False,
-        "claim": {"formula": "header", "slack": 0.05, "overhead": 7, "cpu_overhead": 3, "share_argument": "share"},
+        "claim": {
+            "formula": "header",
+            "slack": 0.05,
+            "overhead": 7,
+            "cpu_overhead": 3,
+            "share_argument": "share",
+            "host_overhead": 5,
+            "layers_argument": "slots",
+        },
         "splits": ["devices"],
         "resumes_greedy": False,
+        "lora": {"most": 3, "scales": True},
         "arguments": {
             "share": {**unbounded, "type": "number", "above": 0, "most": 1},
             "slots": {**unbounded, "type": "integer", "least": 1},
             "pooling": {**unbounded, "type": "text", "choices": ["mean", "cls"]},
         },
-        "install": {"package": "acme", "also": ["acme-cpu"], "extra": "gpu", "adapter": "acme.weft:Acme"},
+        "install": {
+            "package": "acme",
+            "also": ["acme-cpu"],
+            "extra": "gpu",
+            "adapter": "acme.weft:Acme",
+            "vendors": ["cpu"],
+        },
     } == profile_shape(PROFILE)
 
 

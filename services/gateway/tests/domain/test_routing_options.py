@@ -115,7 +115,8 @@ def test_a_choice_of_one_replica_leaves_the_others_out(toy: Toy) -> None:
 def test_who_answered_is_named_by_replica_node_and_run(toy: Toy) -> None:
     (endpoint,) = toy.endpoints()
     expected = {"x-weft-replica": ONE, "x-weft-node": "a", "x-weft-run-event": endpoint.event_id}
-    assert expected == replica_headers(EndpointState(endpoint))
+    assert expected == replica_headers(EndpointState(endpoint), "")
+    assert {**expected, "x-weft-alias": "chat"} == replica_headers(EndpointState(endpoint), "chat")
 
 
 def test_a_load_is_the_larger_of_what_is_counted_here_and_what_the_engine_says(toy: Toy) -> None:

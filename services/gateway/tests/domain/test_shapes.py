@@ -19,6 +19,7 @@ from weft_contracts.facts.values import (
     Device,
     DeviceClaim,
     Hardware,
+    LoraAdapter,
     Member,
     MetadataFile,
     ModelSpec,
@@ -258,6 +259,7 @@ def test_a_spec_is_shown_as_it_was_asked_for(source: BuiltinSource | PathSource 
         selector={"zone": "1"},
         strategy="spread",
         weights=WEIGHTS,
+        adapters=(LoraAdapter(name="l", path="/l", scale=0.5, bytes=6, fingerprint="f"),),
     )
     assert spec.model_dump(mode="json") == spec_shape(spec)
 
@@ -352,6 +354,7 @@ def test_a_replica_is_shown_with_its_leaders_node_and_run(story: Story) -> None:
         "state": "ready",
         "wanted": True,
         "node_name": "a",
+        "members": shown["members"],
         "bytes": 13,
         "reason": None,
     } == replica_line(running(), "toy", story.log.fleet.nodes)

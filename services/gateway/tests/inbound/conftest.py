@@ -164,26 +164,26 @@ class Front:
         joined = Joined(name="node-1", public_key="U", token=TokenId("t-x"), addresses=addresses)
         self.log.given(node(NODE), joined, Approved(by="t-x"), Healthy())
 
-    def a_model(self, name: str = "sim", concurrency: int = 8) -> None:
-        self.spec = ModelSpec(source=SimulatedSource(), engine="simulated", concurrency=concurrency)
-        self.log.given(model(MODEL), SpecAccepted(name=name, revision=1, digest=DIGEST, spec=self.spec))
+    def a_model(self, name: str = "sim", concurrency: int = 8, *, of: ModelId = MODEL, **more: Any) -> None:
+        self.spec = ModelSpec(source=SimulatedSource(), engine="simulated", concurrency=concurrency, **more)
+        self.log.given(model(of), SpecAccepted(name=name, revision=1, digest=DIGEST, spec=self.spec))
 
     def unservable(self, reason: str) -> None:
         self.log.given(model(MODEL), Unservable(revision=1, reason=reason))
 
-    def wants(self, number: int) -> ReplicaId:
+    def wants(self, number: int, of: ModelId = MODEL) -> ReplicaId:
         """A replica that has no place yet."""
-        id = replica_id(MODEL, number)
-        self.log.given(model(MODEL), Scaled(revision=1, add=(id,), why="wanted"))
+        id = replica_id(of, number)
+        self.log.given(model(of), Scaled(revision=1, add=(id,), why="wanted"))
         return id
 
-    def a_loading_replica(self, number: int = 1) -> ReplicaId:
-        id = self.wants(number)
+    def a_loading_replica(self, number: int = 1, of: ModelId = MODEL) -> ReplicaId:
+        id = self.wants(number, of)
         member = Member(node=NODE, rank=0, devices=(DeviceClaim(index=0, bytes=1),))
-        self.log.given(replica(id), Placed(model=MODEL, revision=1, epoch=1, members=(member,), receipt=RECEIPT))
+        self.log.given(replica(id), Placed(model=of, revision=1, epoch=1, members=(member,), receipt=RECEIPT))
         assigned = Assigned(
             replica=id,
-            model=MODEL,
+            model=of,
             model_name="sim",
             revision=1,
             digest=DIGEST,
@@ -212,8 +212,8 @@ class Front:
         said = Ready(epoch=1, incarnation=Incarnation(incarnation), port=port, engine="simulated", engine_version="1")
         self.log.given(run(NODE, id), said)
 
-    async def a_replica(self, number: int = 1) -> Replica:
-        return await self.served(self.a_loading_replica(number))
+    async def a_replica(self, number: int = 1, of: ModelId = MODEL) -> Replica:
+        return await self.served(self.a_loading_replica(number, of))
 
     async def connect(self) -> "EndpointConnection":
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)

@@ -15,6 +15,7 @@ from weft_contracts.facts.values import (
     Device,
     DeviceClaim,
     Hardware,
+    LoraAdapter,
     Member,
     MetadataFile,
     ModelSpec,
@@ -25,6 +26,7 @@ from weft_contracts.facts.values import (
 )
 from weft_contracts.ids import InspectionId, NodeId
 from weft_gateway.domain import value_shapes
+from weft_gateway.inbound.admin.aliases import Aliases
 from weft_gateway.inbound.admin.backends import Backends
 from weft_gateway.inbound.admin.brake import Brake
 from weft_gateway.inbound.admin.engine_profiles import EngineProfiles
@@ -102,6 +104,7 @@ def spec(source: Any) -> ModelSpec:
         selector={"zone": "a"},
         strategy="spread",
         weights=WEIGHTS,
+        adapters=(LoraAdapter(name="l", path="/l", scale=0.5, bytes=6, fingerprint="f"),),
     )
 
 
@@ -141,6 +144,7 @@ def api() -> dict[str, Any]:
         Brake(NONE),
         Upgrades(NONE, NONE),
         Models(NONE, NONE, NONE),
+        Aliases(NONE, NONE),
         Replicas(NONE),
         RequestsForChange(NONE, NONE, NONE),
         Events(NONE, NONE),

@@ -6,10 +6,10 @@ import pytest
 from weft_contracts.ids import ModelId
 from weft_gateway.inbound.inference.queue import BusyQueue, QueueFull
 
-MODEL = ModelId("m-aaaaaaaaaaaaaaaa")
+MODEL, OTHER = ModelId("m-aaaaaaaaaaaaaaaa"), ModelId("m-bbbbbbbbbbbbbbbb")
 
 
-async def waiting(queue: BusyQueue, count: int) -> "list[asyncio.Task[None]]":
+async def waiting(queue: BusyQueue, count: int) -> "list[asyncio.Task[ModelId]]":
     """So many, in line, the first one first."""
     tasks = [asyncio.create_task(queue.turn(MODEL, 5, again=False)) for _ in range(count)]
     while queue.waiting(MODEL) < count:
@@ -90,3 +90,45 @@ async def test_a_line_that_filled_up_meanwhile_takes_back_who_looked_in_vain() -
     await asyncio.wait_for(slow, 30)
     assert not newcomer.done()
     newcomer.cancel()
+
+
+async def test_who_stands_in_two_lines_is_called_by_either_and_leaves_the_other() -> None:
+    queue = BusyQueue(8)
+    for called in (MODEL, OTHER):
+        both = asyncio.create_task(queue.turn(MODEL, 5, again=False, beside=[OTHER]))
+        while not queue.waiting(OTHER):
+            await asyncio.sleep(0)
+        assert (1, 1, 1) == (queue.waiting(MODEL), queue.waiting(OTHER), queue.total)
+        queue.wake(called)
+        assert called == await both
+        assert 0 == queue.waiting(MODEL) + queue.waiting(OTHER)
+
+
+async def test_a_turn_of_another_line_that_comes_as_its_owner_leaves_goes_on_in_that_line() -> None:
+    queue = BusyQueue(8)
+    leaver = asyncio.create_task(queue.turn(MODEL, 5, again=False, beside=[OTHER]))
+    while not queue.waiting(OTHER):
+        await asyncio.sleep(0)
+    own, other = (asyncio.create_task(queue.turn(of, 5, again=False)) for of in (MODEL, OTHER))
+    while queue.waiting(OTHER) < 2:
+        await asyncio.sleep(0)
+    queue.wake(OTHER)
+    leaver.cancel()
+    assert await asyncio.wait_for(other, 30) == OTHER
+    assert not own.done()
+    own.cancel()
+
+
+async def test_nobody_stands_in_another_line_that_is_full() -> None:
+    queue = BusyQueue(1)
+    first = asyncio.create_task(queue.turn(OTHER, 5, again=False))
+    while not queue.waiting(OTHER):
+        await asyncio.sleep(0)
+    second = asyncio.create_task(queue.turn(MODEL, 5, again=False, beside=[OTHER]))
+    while not queue.waiting(MODEL):
+        await asyncio.sleep(0)
+    assert 1 == queue.waiting(OTHER)
+    queue.wake(OTHER)
+    await first
+    assert not second.done()
+    second.cancel()

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from weft_client.failure import Failure
+from weft_client.units import size
 from weft_contracts.commit import Recorded
 from weft_contracts.facts import run as run_facts
 from weft_contracts.ids import ReplicaId
 from weft_fleet import Fleet, ReplicaView
-from weft_placement.explain import Explanation, NotInTheLog, explain_decision
+from weft_placement.explain import Explanation, NodeAnswer, NotInTheLog, explain_decision
 
 from weft_cli import event_pages, locate
+from weft_cli.commands import explain_alias
 from weft_cli.render import cut, printable, table
 
 _TROUBLES = 4
@@ -23,12 +25,15 @@ _LONGEST = 300
 
 def run(folder: Path | None, url: str | None, replica: str, *, as_json: bool) -> None:
     """Print every node's answer. `replica` is an id, or a model's name: then it is the one of its replicas that
-    answers or comes next to it, and what went wrong with others follows in a line each."""
+    answers or comes next to it, and what went wrong with others follows in a line each. An alias tells its models."""
     gateway = locate.gateway(folder, url)
     log = list(event_pages.commits(gateway))
     fleet = Fleet()
     for commit in log:
         fleet.apply(commit)
+    if (alias := fleet.aliases.get(replica)) is not None:
+        explain_alias.show(explain_alias.explained(log, fleet, alias), as_json=as_json)
+        return
     own = replicas_of(fleet, replica)
     try:
         found = explain_decision(log, own[0].id if own else ReplicaId(replica))
@@ -91,13 +96,21 @@ def show(found: Explanation) -> None:
                 "->" if each.chosen else "",
                 each.name,
                 each.refusal or each.rung,
-                ", ".join(str(index) for index in each.devices),
+                claims_in_words(each),
                 "" if each.refusal else f"{each.score:.3f}",
                 "  ".join(f"{name} {value:.2f}" for name, value in sorted((each.scores or {}).items())),
             )
             for each in found.answers
         ],
     )
+
+
+def claims_in_words(answer: NodeAnswer) -> str:
+    """The devices that a replica would lie on; where part of it lies beside them, how much of each it takes."""
+    if not answer.host:
+        return ", ".join(str(index) for index in answer.devices)
+    devices = [f"{index}: {size(bytes)}" for index, bytes in zip(answer.devices, answer.bytes, strict=True)]
+    return ", ".join([*devices, f"machine: {size(answer.host)}"])
 
 
 def as_object(found: Explanation) -> dict[str, Any]:

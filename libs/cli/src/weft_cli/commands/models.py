@@ -29,6 +29,7 @@ class DeployOptions:
     replicas: int | None = None
     context: int | None = None
     concurrency: int | None = None
+    loras: tuple[str, ...] = ()
 
 
 def deploy(
@@ -104,6 +105,8 @@ def spec(source: str, wanted: DeployOptions) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if wanted.engine_args:
         fields["engine_args"] = dict(_engine_arg(each) for each in wanted.engine_args)
+    if wanted.loras:
+        fields["adapters"] = [_lora(each) for each in wanted.loras]
     if wanted.replicas is not None:
         fields |= {"min_replicas": wanted.replicas, "max_replicas": wanted.replicas or 1}
     if wanted.context is not None:
@@ -125,3 +128,17 @@ def _engine_arg(text: str) -> tuple[str, object]:
     except ValueError:
         parsed = value
     return key, cast(object, parsed) if isinstance(parsed, bool | int | float | list | dict) else value
+
+
+def _lora(text: str) -> dict[str, object]:
+    """NAME=PATH or NAME:SCALE=PATH."""
+    given, equals, path = text.partition("=")
+    name, colon, scale = given.partition(":")
+    wrong = Failure(f"--lora {text}: want NAME=PATH or NAME:SCALE=PATH, the scale as a number", Exit.USAGE)
+    if not equals or not name or not path:
+        raise wrong
+    try:
+        factor = float(scale) if colon else 1.0
+    except ValueError:
+        raise wrong from None
+    return {"name": name, "path": local_path(path), "scale": factor}

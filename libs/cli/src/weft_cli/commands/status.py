@@ -16,6 +16,7 @@ from weft_embedded.run_file import RunFile
 from weft_embedded.state import State
 
 from weft_cli import locate
+from weft_cli.commands import aliases
 from weft_cli.commands import nodes as node_list
 from weft_cli.render import age, cut, printable, table
 
@@ -114,6 +115,9 @@ def _show(gateway: Gateway, record: RunFile | None, found: api.Snapshot | None, 
         ]
         table(("model", "state", "revision", "engine", "ready", "reason"), models)
         print()
+        if found.aliases:
+            table(aliases.HEAD, [aliases.line(row) for row in found.aliases])
+            print()
         replicas = [_row(each) for each in found.replicas]
         table(("replica", "model", "revision", "state", "node", "engine", "memory", "reason"), replicas)
     for problem in problems:

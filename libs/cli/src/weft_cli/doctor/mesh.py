@@ -40,7 +40,7 @@ def upgrade(said: "Upgrade") -> Finding | None:
     if said["finished"]:
         return None
     behind = [node["name"] for node in said["behind"]]
-    says = "not finished: lists and objects in engine_args are refused"
+    says = "not finished: LoRA adapters, or lists and objects in engine_args, are refused"
     if not behind:
         return note("mesh", "upgrade", says, "when every service is upgraded: weft upgrade finish")
     named = ", ".join(behind[:_NAMED]) + (f" and {len(behind) - _NAMED} more" if len(behind) > _NAMED else "")

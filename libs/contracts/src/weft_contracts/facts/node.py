@@ -168,6 +168,7 @@ class Assigned(Versioned, _Node, frozen=True):
     """A replica, or its rank on this node, is to run here. Complete in itself."""
 
     type: Literal["assigned"] = "assigned"
+    newest: ClassVar[int] = 3
     replica: ReplicaId
     model: ModelId
     model_name: str

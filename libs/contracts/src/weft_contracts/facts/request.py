@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from weft_contracts.aliases import AliasRule, AliasTargets
 from weft_contracts.backends.recipe import BackendRecipe
 from weft_contracts.engines.profile import EngineProfile
 from weft_contracts.facts.fact import Fact, Versioned
@@ -230,6 +231,7 @@ class DeployRequested(Versioned, _Request, frozen=True):
     """A model, or a new revision of the model that bears this name."""
 
     type: Literal["deploy_requested"] = "deploy_requested"
+    newest: ClassVar[int] = 3
     name: str
     spec: ModelSpec
 
@@ -242,6 +244,7 @@ class TrialRequested(Versioned, _Request, frozen=True):
     """What would come of deploying this? Nodes are asked what they hold; nothing else changes."""
 
     type: Literal["trial_requested"] = "trial_requested"
+    newest: ClassVar[int] = 3
     name: str
     spec: ModelSpec
 
@@ -270,6 +273,22 @@ class UnloadRequested(_Request, frozen=True):
     node: NodeId
     deadline_s: Annotated[float, Field(ge=0)] = 60.0
     """How long what serves there may wait for others to serve in its place."""
+
+
+class AliasRequested(_Request, frozen=True):
+    """Let a name be an alias over these models; what it was an alias of before is replaced whole."""
+
+    type: Literal["alias_requested"] = "alias_requested"
+    name: str
+    rule: AliasRule
+    targets: AliasTargets
+
+
+class AliasRemovalRequested(_Request, frozen=True):
+    """Let a name be no alias any more. Its models stay."""
+
+    type: Literal["alias_removal_requested"] = "alias_removal_requested"
+    name: str
 
 
 class Fulfilled(_Request, frozen=True):
@@ -312,7 +331,15 @@ RegistryRequest = (
     | SecretRequested
     | SecretRemovalRequested
 )
-ReconcilerRequest = DeployRequested | TrialRequested | DeleteRequested | RetryRequested | UnloadRequested
+ReconcilerRequest = (
+    DeployRequested
+    | TrialRequested
+    | DeleteRequested
+    | RetryRequested
+    | UnloadRequested
+    | AliasRequested
+    | AliasRemovalRequested
+)
 GatewayRequest = KeyRequested | KeyRevocationRequested
 """Which service owns a request: it alone answers it. The catalogue's `Entry.owner` is read off these unions."""
 

@@ -1,7 +1,7 @@
 """Values that several facts share. Sizes are bytes, times seconds, unless a name says otherwise."""
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, Discriminator, Field, JsonValue, Tag
 
@@ -159,6 +159,20 @@ class MetadataFile(Value, frozen=True):
     """64 hexadecimal digits."""
 
 
+MOST_LAYER_RUNS = 256
+"""Runs of like layers that are told of a model."""
+
+
+class LayerRun(NamedTuple):
+    """Layers of a model that follow one another and are alike; on the wire a list of three numbers."""
+
+    layers: Annotated[int, Field(ge=1, le=65535)]
+    bytes: Count
+    """Weights of each."""
+    kv_bytes_per_token: Count
+    """Of each, with values of 16 bits."""
+
+
 class Weights(Value, frozen=True):
     """What a model file's header says: all that a claim is computed from."""
 
@@ -176,12 +190,33 @@ class Weights(Value, frozen=True):
     """It was made to make embeddings and not to write; `engine_args.embeddings` of a spec says otherwise."""
     fingerprint: str = ""
     """Of the files' content, so that another training of the same shape is another model; empty: not known."""
+    layer_runs: Annotated[
+        tuple[LayerRun, ...], Field(max_length=MOST_LAYER_RUNS, exclude_if=lambda runs: not runs)
+    ] = ()
+    """Its layers from the first on; empty: nothing is known of single ones. A spec has them, and the two sizes below,
+    only where its claim is computed from them."""
+    output_bytes: Annotated[Count, Field(exclude_if=lambda size: not size)] = 0
+    """Of weight_bytes, what the output takes where it is computed: of a model whose output is its embeddings these."""
+    input_bytes: Annotated[Count, Field(exclude_if=lambda size: not size)] = 0
+    """Of weight_bytes, what is of no layer and not the output's alone: embeddings."""
 
     def same_as(self, other: "Weights") -> bool:
-        """Whether both describe the same files. A fingerprint counts where both have one."""
-        if self.fingerprint and other.fingerprint:
-            return self == other
-        return self.model_copy(update={"fingerprint": other.fingerprint}) == other
+        """Whether both describe the same files. A fingerprint and the sizes of layers count where both have them."""
+        update: dict[str, object] = {}
+        if not (self.fingerprint and other.fingerprint):
+            update["fingerprint"] = other.fingerprint
+        if not (self.layer_runs and other.layer_runs):
+            update |= _layers_of(other)
+        return (self.model_copy(update=update) if update else self) == other
+
+    @property
+    def without_layers(self) -> "Weights":
+        """The same with nothing said of single layers."""
+        return self.model_copy(update=_layers_of(Weights(format="none"))) if self.layer_runs else self
+
+
+def _layers_of(weights: Weights) -> dict[str, object]:
+    return {name: getattr(weights, name) for name in ("layer_runs", "output_bytes", "input_bytes")}
 
 
 class BuiltinSource(Value, frozen=True):
@@ -207,6 +242,26 @@ class SimulatedSource(Value, frozen=True):
 Source = Annotated[BuiltinSource | PathSource | SimulatedSource, Field(discriminator="kind")]
 
 
+MOST_LORA_ADAPTERS = 16
+"""That one spec names."""
+LoraName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
+LoraScale = Annotated[float, Field(ge=-100, le=100)]
+
+
+class LoraAdapter(Value, frozen=True):
+    """A LoRA that is loaded with a model and applied to all that the model answers."""
+
+    name: LoraName
+    path: str
+    """Where workers have it on their own disks: a GGUF file for a GGUF model, else a folder as peft writes it."""
+    scale: LoraScale = 1.0
+    """How much of it is applied; 0: nothing."""
+    bytes: Annotated[Count, Field(exclude_if=lambda size: not size)] = 0
+    """Of its tensors. This and the next are filled in by the reconciler from what the workers found."""
+    fingerprint: Annotated[str, Field(exclude_if=lambda text: not text)] = ""
+    """Of its content."""
+
+
 class ModelSpec(Value, frozen=True):
     """What an admin wants of a model. A change of it is a new revision."""
 
@@ -225,10 +280,16 @@ class ModelSpec(Value, frozen=True):
     strategy: Literal["binpack", "spread"] = "binpack"
     weights: Weights = Weights(format="none")
     """Filled in by the reconciler from what the workers' inspections found."""
+    adapters: Annotated[
+        tuple[LoraAdapter, ...], Field(max_length=MOST_LORA_ADAPTERS, exclude_if=lambda adapters: not adapters)
+    ] = ()
 
     @property
     def needs(self) -> int:
-        """The lowest version of a fact that can say this spec: 2 where an argument is a list or an object."""
+        """The lowest version of a fact that can say this spec: 2 where an argument is a list or an object, 3 with
+        LoRA adapters: who doesn't know them would answer without."""
+        if self.adapters:
+            return 3
         return 2 if any(isinstance(value, list | dict) for value in self.engine_args.values()) else 1
 
 

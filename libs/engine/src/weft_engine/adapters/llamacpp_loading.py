@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from weft_dataplane import LoadFailed
-from weft_gguf.header import GgufError, GgufHeader, read_header
+from weft_gguf.header import GgufError, GgufHeader, read_part
+from weft_gguf.split import read_model
 
 from weft_engine.adapters.llamacpp_native import NativeServer
 from weft_engine.adapters.llamacpp_settings import LlamaCppSettings
 from weft_engine.captured_output import CapturedOutput
 from weft_engine.launch import Launch
-from weft_engine.warm_file import warm_file
+from weft_engine.warm_file import warm_files
 
 LAST_WORDS_S: Final = 0.3
 """llama.cpp's log has a thread of its own: what went wrong may be written after it was raised."""
@@ -35,10 +36,11 @@ def load_server(launch: Launch) -> Loaded:
     """Check settings and file, then load; blocks. Raises LoadFailed."""
     settings = LlamaCppSettings.of(launch)
     header = checked_header(launch)
+    check_adapters(launch, header)
     embeddings = settings.embeddings if settings.embeddings is not None else header.embeds
     with CapturedOutput() as captured:
         try:
-            server = NativeServer(launch, settings, embeddings=embeddings)
+            server = NativeServer(launch, settings, embeddings=embeddings, layers=header.layers)
             return Loaded(server, embeddings, header.vocabulary)
         except ImportError as error:
             raise LoadFailed(f"llama.cpp is not installed in this environment: {error}", permanent=True) from None
@@ -49,13 +51,16 @@ def load_server(launch: Launch) -> Loaded:
 
 
 def checked_header(launch: Launch) -> GgufHeader:
-    """The header of a file that is worth loading. Raises LoadFailed, in clearer words than llama.cpp would."""
+    """The header of a file that is worth loading, or of all files that make the model.
+
+    Raises LoadFailed, in clearer words than llama.cpp would.
+    """
     if launch.model_path is None:
         raise LoadFailed("llama.cpp needs a model_path: a GGUF file on this machine", permanent=True)
     path = Path(launch.model_path)
     try:
-        header = read_header(path)
-        warm_file(path)
+        header, files = read_model(path)
+        warm_files(files)
         return header
     except FileNotFoundError:
         raise LoadFailed(f"the model file {path} does not exist", permanent=True) from None
@@ -63,6 +68,26 @@ def checked_header(launch: Launch) -> GgufHeader:
         raise LoadFailed(str(error), permanent=True) from None
     except OSError as error:
         raise LoadFailed(f"the model file {path} can't be read: {error.strerror}", permanent=False) from None
+
+
+def check_adapters(launch: Launch, header: GgufHeader) -> None:
+    """Raises LoadFailed for an adapter that isn't there or is made for another model."""
+    for adapter in launch.adapters:
+        name = f"the LoRA adapter {adapter.name}"
+        try:
+            facts = read_part(Path(adapter.path)).facts
+        except FileNotFoundError:
+            raise LoadFailed(f"{name} is not there: {adapter.path} does not exist", permanent=True) from None
+        except GgufError as error:
+            raise LoadFailed(f"{name} can't be read: {error}", permanent=True) from None
+        except OSError as error:
+            raise LoadFailed(f"{name} can't be read: {error.strerror}", permanent=False) from None
+        if facts.text("general.type") != "adapter":
+            raise LoadFailed(
+                f"{name} is none: {adapter.path} holds a {facts.text('general.type') or 'model'}", permanent=True
+            )
+        if (made_for := facts.text("general.architecture")) != header.architecture:
+            raise LoadFailed(f"{name} is made for {made_for}, the model is {header.architecture}", permanent=True)
 
 
 def explained(launch: Launch, sentence: str, lines: list[str]) -> LoadFailed:

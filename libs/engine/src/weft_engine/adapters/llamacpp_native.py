@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft_engine.adapters.llamacpp_settings import LlamaCppSettings
-from weft_engine.launch import ClaimedDevice, Launch
+from weft_engine.launch import ClaimedDevice, Launch, LoraFile
 
 ERRORS_ONLY = 1
 """llama.cpp's verbosity: more would write about each request"""
@@ -15,14 +15,18 @@ ERRORS_ONLY = 1
 class NativeServer:
     """llama.cpp's server: completions by callback in this process, the rest over a keyed loopback port."""
 
-    def __init__(self, launch: Launch, settings: LlamaCppSettings, *, embeddings: bool) -> None:
-        """Load the model. Holds the interpreter while it loads, which is llama.cpp's binding's way.
+    def __init__(
+        self, launch: Launch, settings: LlamaCppSettings, *, embeddings: bool, layers: int | None = None
+    ) -> None:
+        """Load the model, which has so many layers.
+
+        Holds the interpreter while it loads, which is llama.cpp's binding's way.
 
         Raises RuntimeError; llama.cpp writes why to stderr.
         """
         native: Any = importlib.import_module("xllamacpp")
         self.key = secrets.token_urlsafe(32)
-        self._server: Any = native.Server(native_params(native, launch, settings, self.key, embeddings))
+        self._server: Any = native.Server(native_params(native, launch, settings, self.key, embeddings, layers))
         self.address: str = self._server.listening_address
 
     def complete(self, request: str, on_chunk: Callable[[str], bool]) -> None:
@@ -60,8 +64,27 @@ def split(accelerators: Sequence[ClaimedDevice], places: int) -> list[float]:
     return parts[:places] + [0.0] * (places - len(parts))
 
 
-def native_params(native: Any, launch: Launch, settings: LlamaCppSettings, key: str, embeddings: bool) -> Any:
-    """llama.cpp's parameters for a launch."""
+def offloaded(accelerators: Sequence[ClaimedDevice], asked: int | None, layers: int | None) -> int:
+    """How many layers llama.cpp puts on accelerators; -1: all.
+
+    It counts the output as the first of them, so that as many as the model has would leave one out: that is all.
+    """
+    if asked is None:
+        return -1 if accelerators else 0
+    return -1 if layers and asked >= layers else asked
+
+
+def lora_info(native: Any, adapter: LoraFile) -> Any:
+    """A LoRA adapter as llama.cpp is told of it."""
+    info = native.CommonAdapterLoraInfo()
+    info.path, info.scale = adapter.path, adapter.scale
+    return info
+
+
+def native_params(
+    native: Any, launch: Launch, settings: LlamaCppSettings, key: str, embeddings: bool, layers: int | None = None
+) -> Any:
+    """llama.cpp's parameters for a launch; `layers`: the model's."""
     params = native.CommonParams()
     params.model.path = launch.model_path
     params.verbosity = ERRORS_ONLY
@@ -75,10 +98,10 @@ def native_params(native: Any, launch: Launch, settings: LlamaCppSettings, key: 
     params.cpuparams.n_threads = launch.threads
     params.cpuparams_batch.n_threads = settings.batch_threads or launch.threads
     accelerators = [device for device in launch.devices if device.vendor != "cpu"]
-    layers = settings.gpu_layers if settings.gpu_layers is not None else (-1 if accelerators else 0)
-    params.n_gpu_layers = layers
+    params.n_gpu_layers = offloaded(accelerators, settings.gpu_layers, layers)
     params.main_gpu = 0  # the process sees the claimed ones alone, in the claim's order
     params.tensor_split = split(accelerators, len(params.tensor_split))
+    params.lora_adapters = [lora_info(native, each) for each in launch.adapters]
     # the port serves templates and tokenizers to this process alone
     params.hostnames = ["127.0.0.1"]
     params.port = 0

@@ -16,7 +16,8 @@ class LlamaCppSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     gpu_layers: int | None = None
-    """layers on accelerators; -1: all; absent: all where the replica claims one, else none"""
+    """layers on accelerators, the output first, then from the last on; -1, or as many as the model has: all; absent:
+    all where the replica claims one, else none"""
     batch_tokens: int | None = None
     """prompt tokens computed between two looks at the running requests"""
     micro_batch_tokens: int | None = None

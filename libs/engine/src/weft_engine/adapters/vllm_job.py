@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
 from typing import Any, Final, cast
 
 from weft_contracts.gen import session_pb2 as pb
@@ -77,12 +76,12 @@ class VllmJob:
                 text = AnswerText(engine.tokenizer, prompt_ids, marks=not parser.skip_special_tokens)
                 self._replay(parser, prompt_ids, text, len(functions))
             grammar = "" if functions else grammar_for(self._request)
-            made = engine.generate(ids, sampling, grammar, f"w{number}", thinks=thinks, variables=variables)
-            async with aclosing(made) as outputs:
-                async for output in outputs:
-                    self._take(output, text, bytes_of)
-                    if self.ticket.ending is not None:
-                        return
+
+            def take(output: RequestOutput) -> bool:
+                self._take(output, text, bytes_of)
+                return self.ticket.ending is not None
+
+            await engine.answer(ids, sampling, grammar, f"w{number}", take, thinks=thinks, variables=variables)
             self._fail(pb.FAULT_ENGINE, "vLLM ended the request without an end")
         except RequestRefused as refused:
             self._fail(refused.fault, refused.sentence, refused.field)
@@ -138,7 +137,7 @@ class VllmJob:
         tokens: list[Token] = list(told)
         if self._scored:
             tokens = [(each, self._score(completion, place, bytes_of)) for place, each in enumerate(told)]
-        safe, given = self._stops.feed((said.text, tokens)) if said.text else ("", tokens)
+        safe, given = self._stops.feed((said.text, tokens))
         if finish is not None and not self._stops.stopped:
             rest, held = self._stops.rest()
             safe, given = safe + rest, [*given, *held]

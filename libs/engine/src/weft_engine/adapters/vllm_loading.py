@@ -13,6 +13,7 @@ from weft_dataplane import LoadFailed
 
 from weft_engine.adapters import vllm_native
 from weft_engine.adapters.vllm_child import bind_children
+from weft_engine.adapters.vllm_lora import Lora, lora_of
 from weft_engine.adapters.vllm_memory import Blocks, NoRoom, kv_cache_bytes
 from weft_engine.adapters.vllm_native import ModelConfig, NativeEngine
 from weft_engine.adapters.vllm_parsers import Parsers, check_names, parsers_of
@@ -36,6 +37,7 @@ class Plan(NamedTuple):
     arguments: dict[str, Any]
     embeddings: bool
     """it answers Embed and Rerank instead of Submit"""
+    lora: Lora | None = None
 
 
 class StartedVllm(NamedTuple):
@@ -61,7 +63,7 @@ def load_engine(launch: Launch, on_step: vllm_native.OnStep) -> StartedVllm:
         check_names(settings)
         plan = plan_for(launch, settings, folder)
         log.info("starts vLLM", extra={"arguments": plan.arguments})
-        engine = vllm_native.start(plan.arguments, on_step)
+        engine = vllm_native.start(plan.arguments, on_step, plan.lora)
         try:
             return StartedVllm(engine, plan.embeddings, None if plan.embeddings else parsers_of(settings, engine))
         except LoadFailed:
@@ -128,6 +130,9 @@ def plan_for(launch: Launch, settings: VllmSettings, folder: Path) -> Plan:
         "structured_outputs_config": {**STRUCTURED, "reasoning_parser": settings.reasoning_parser or ""},
         **settings.handed_on,
     }
+    lora = lora_of(launch)
+    if lora is not None:
+        arguments |= lora.arguments
     if settings.embeddings:
         arguments["runner"] = "pooling"
     if on_processor and settings.dtype is None and stored_dtype(folder) in ("", "float32"):
@@ -145,7 +150,7 @@ def plan_for(launch: Launch, settings: VllmSettings, folder: Path) -> Plan:
     arguments |= {"max_model_len": context_tokens, "max_num_seqs": launch.concurrency}
     if settings.gpu_memory_utilization is None or on_processor:
         arguments["kv_cache_memory_bytes"] = kv_room(launch, settings, folder, model, context_tokens, on_processor)
-    return Plan(arguments, embeddings=model.runner_type == "pooling")
+    return Plan(arguments, embeddings=model.runner_type == "pooling", lora=lora)
 
 
 def kv_room(
@@ -164,7 +169,9 @@ def kv_room(
     formula = profile_of(launch.engine).claim
     assert isinstance(formula, HeaderClaim)
     try:
-        return kv_cache_bytes(launch.devices, weight_bytes(folder, settings, model), formula, blocks, context_tokens)
+        lora = lora_of(launch)
+        weights = weight_bytes(folder, settings, model) + (lora.bytes if lora is not None else 0)
+        return kv_cache_bytes(launch.devices, weights, formula, blocks, context_tokens)
     except NoRoom as full:
         raise LoadFailed(f"{full}, in {model.dtype}", permanent=True) from None
 

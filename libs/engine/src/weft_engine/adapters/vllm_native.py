@@ -3,10 +3,14 @@
 But for its parsers of answers: `vllm_parsers.py`.
 """
 
+import asyncio
+import functools
 import importlib
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+from weft_engine.adapters.vllm_lora import Lora
 
 
 class Logprob(Protocol):
@@ -28,6 +32,7 @@ class RequestOutput(Protocol):
     """What a step made for one request."""
 
     outputs: Sequence[Completion]
+    finished: bool
     num_cached_tokens: int | None
 
 
@@ -118,8 +123,9 @@ class Faults:
 class NativeEngine:
     """A started `AsyncLLM`. Used on the event loop's thread, but for `close`."""
 
-    def __init__(self, engine: Any) -> None:
+    def __init__(self, engine: Any, lora: Lora | None = None) -> None:
         self._engine = engine
+        self._lora: Any = None if lora is None else lora_request(lora)
         sampling, inputs, pooling = (
             importlib.import_module(f"vllm.{name}") for name in ("sampling_params", "inputs.engine", "pooling_params")
         )
@@ -139,19 +145,21 @@ class NativeEngine:
         """Whether its engine core is gone."""
         return bool(self._engine.errored)
 
-    def generate(
+    async def answer(
         self,
         ids: list[int],
         sampling: Mapping[str, Any],
         grammar: str,
         request_id: str,
+        take: Callable[[RequestOutput], bool],
         *,
         thinks: bool = False,
         variables: Mapping[str, Any] | None = None,
-    ) -> AsyncGenerator[RequestOutput, None]:
-        """What each step makes of a prompt. Text is not vLLM's business: ids come alone. Raises `faults`.
+    ) -> None:
+        """Answer a prompt: `take` hears of what each step makes of it, as it is made, and says whether it is over.
 
-        `thinks`: the answer may begin with thoughts, which the grammar leaves alone; `variables`: the template's.
+        Text is not vLLM's business: ids come alone. `thinks`: the answer may begin with thoughts, which the grammar
+        leaves alone; `variables`: the template's. Raises `faults`, and what `take` raises.
         """
         params = self._sampling_params(
             **sampling,
@@ -159,20 +167,50 @@ class NativeEngine:
             output_kind=self._delta,
             structured_outputs=self._structured(grammar=grammar) if grammar else None,
         )
-        parser = {"chat_template_kwargs": dict(variables or {})} if thinks else None
-        return self._engine.generate(
+        collector = await self._engine.add_request(
+            request_id,
             self._tokens_input(ids),
             params,
-            request_id,
+            lora_request=self._lora,
             reasoning_ended=not thinks,
-            reasoning_parser_kwargs=parser,
+            reasoning_parser_kwargs={"chat_template_kwargs": dict(variables or {})} if thinks else None,
         )
+        over: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+        def put(output: RequestOutput | Exception) -> None:
+            if over.done():
+                return
+            try:
+                if isinstance(output, Exception):
+                    raise output
+                if take(output) or output.finished:
+                    over.set_result(output.finished)
+            except Exception as error:
+                over.set_exception(error)
+
+        ended = False
+        try:
+            if (early := collector.get_nowait()) is not None:
+                put(early)
+            # by itself vLLM wakes a task for every output of every request, which costs as much as all that is ours
+            collector.put = put
+            ended = await over
+        except self.faults.dead:
+            ended = True
+            raise
+        finally:
+            collector.close()
+            if not ended:
+                await self._engine.abort(collector.request_id, internal=True)
 
     async def pool(self, ids: list[int], task: str, request_id: str, **options: Any) -> PoolingOutput:
         """What a pooling model makes of one input. Raises `faults`."""
         params = self._pooling_params(task=task, **options)
         outputs: list[PoolingOutput] = [
-            output async for output in self._engine.encode(self._tokens_input(ids), params, request_id)
+            output
+            async for output in self._engine.encode(
+                self._tokens_input(ids), params, request_id, lora_request=self._lora
+            )
         ]
         return outputs[-1]
 
@@ -211,10 +249,16 @@ def model_config(arguments: Mapping[str, Any]) -> ModelConfig:
     return _engine_args(arguments).create_model_config()
 
 
-def start(arguments: Mapping[str, Any], on_step: OnStep) -> NativeEngine:
-    """Start vLLM's processes and load the model; blocks. `on_step` hears of every engine step, on the loop's thread.
+def lora_request(lora: Lora) -> Any:
+    """A LoRA adapter as vLLM's requests name it."""
+    native: Any = importlib.import_module("vllm.lora.request")
+    return native.LoRARequest(lora.name, 1, lora.path)
 
-    Raises what vLLM raises.
+
+def start(arguments: Mapping[str, Any], on_step: OnStep, lora: Lora | None = None) -> NativeEngine:
+    """Start vLLM's processes and load the model, with an adapter for all that it answers; blocks.
+
+    `on_step` hears of every engine step, on the loop's thread. Raises what vLLM raises.
     """
     loggers: Any = importlib.import_module("vllm.v1.metrics.loggers")
 
@@ -227,7 +271,9 @@ def start(arguments: Mapping[str, Any], on_step: OnStep) -> NativeEngine:
         def log_engine_initialized(self) -> None: ...
 
     async_llm: Any = importlib.import_module("vllm.v1.engine.async_llm")
-    return NativeEngine(async_llm.AsyncLLM.from_engine_args(_engine_args(arguments), stat_loggers=[Steps]))
+    engine: Any = async_llm.AsyncLLM.from_engine_args(_engine_args(arguments), stat_loggers=[Steps])
+    engine.log_stats = engine.output_processor.log_stats = False  # figures of each token of each request: nobody asks
+    return NativeEngine(engine, lora)
 
 
 def decode_stream(tokenizer: Tokenizer, ids: list[int], *, marks: bool = False) -> "Callable[[int], str | None] | None":
@@ -242,7 +288,7 @@ def decode_stream(tokenizer: Tokenizer, ids: list[int], *, marks: bool = False) 
     if fast is None:
         return None
     stream: Any = decoders.DecodeStream(ids=ids, skip_special_tokens=not marks)
-    return lambda token_id: stream.step(fast, token_id)
+    return functools.partial(stream.step, fast)
 
 
 def _engine_args(arguments: Mapping[str, Any]) -> Any:

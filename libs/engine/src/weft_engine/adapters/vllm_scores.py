@@ -9,22 +9,19 @@ from weft_engine.native_calls import on_own_thread
 
 
 class VllmReranker:
-    """Answers `rerank`; vLLM itself queues and batches the pairs."""
+    """Answers `rerank`; vLLM itself batches the pairs."""
 
     def __init__(self, engine: NativeEngine, context_tokens: int) -> None:
         self._engine = engine
         self._context_tokens = context_tokens
         self._pairs: PairPrompts | None = None
         self._asked = 0
-        self.running = 0
-        """`rerank`s that are being answered"""
 
     async def rerank(self, query: str, texts: list[str]) -> pb.Scores:
         """One score for each text, in order, as vLLM's own server gives it. Raises RequestRefused."""
         if not query or not texts:
             raise RequestRefused(pb.FAULT_BAD_REQUEST, "reranking needs a query and at least one text")
         pairs = await self._known_pairs()
-        self.running += 1
         try:
             inputs = await on_own_thread(lambda: [pairs.of(query, text) for text in texts], "vllm-pairs")
             for place, (ids, _) in enumerate(inputs):
@@ -37,8 +34,6 @@ class VllmReranker:
             scores = await together([self._score(ids, second) for ids, second in inputs])
         except self._engine.faults.client as error:
             raise RequestRefused(pb.FAULT_BAD_REQUEST, f"vLLM refused the texts: {error}") from None
-        finally:
-            self.running -= 1
         return pb.Scores(scores=scores, prompt_tokens=sum(len(ids) for ids, _ in inputs))
 
     async def _known_pairs(self) -> PairPrompts:

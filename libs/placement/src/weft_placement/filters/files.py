@@ -1,10 +1,22 @@
-"""The model's files."""
+"""The files of the model and of its LoRA adapters."""
 
+from weft_contracts.digest import lora_key
 from weft_contracts.facts.machine import FileFound, FileMissing
-from weft_contracts.facts.values import BuiltinSource, PathSource, SimulatedSource
+from weft_contracts.facts.values import BuiltinSource, LoraAdapter, PathSource, SimulatedSource
 from weft_fleet import NodeAssignments, NodeView
 
 from weft_placement.demand import Demand
+
+
+def _lora(node: NodeView, adapter: LoraAdapter, demand: Demand) -> str | None:
+    key = lora_key(adapter)
+    match node.file(key, demand.spec.engine):
+        case FileFound(weights=weights):
+            return None if weights.fingerprint == adapter.fingerprint else f"holds another LoRA adapter at {key}"
+        case FileMissing(reason=reason):
+            return f"cannot load {key}: {reason}"
+        case None:
+            return f"has not answered yet whether it holds {key}"
 
 
 def files(node: NodeView, assigned: NodeAssignments, demand: Demand) -> str | None:
@@ -12,16 +24,17 @@ def files(node: NodeView, assigned: NodeAssignments, demand: Demand) -> str | No
     source = demand.spec.source
     if isinstance(source, SimulatedSource):
         return None
+    lacking = next((lacks for lacks in (_lora(node, each, demand) for each in demand.spec.adapters) if lacks), None)
     match node.file(demand.source, demand.spec.engine):
         case FileFound(weights=weights):
             same = weights.same_as(demand.spec.weights)
-            return None if same else f"holds another file at {demand.source}"
+            return lacking if same else f"holds another file at {demand.source}"
         case FileMissing(reason=reason):
             return f"cannot load {demand.source}: {reason}"
         case None:
             match source:
                 case BuiltinSource(name=name) if name in node.builtins:
-                    return None
+                    return lacking
                 case BuiltinSource(name=name):
                     return f"does not ship {name}"
                 case PathSource():

@@ -9,5 +9,6 @@ from weft_placement.demand import Demand
 def formats(node: NodeView, assigned: NodeAssignments, demand: Demand) -> str | None:
     """Refuse a node whose worker can't read an assignment of this spec."""
     if demand.spec.needs > 1 and lacking(node.reads, {"node.assigned": demand.spec.needs}):
-        return "has a worker of an earlier version, which can't read lists and objects in engine_args"
+        what = "LoRA adapters" if demand.spec.adapters else "lists and objects in engine_args"
+        return f"has a worker of an earlier version, which can't read {what}"
     return None

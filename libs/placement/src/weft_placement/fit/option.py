@@ -1,7 +1,7 @@
 """What fitting a node yields: devices with claims, or how far it missed."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft_contracts.facts.values import DeviceClaim
 
@@ -17,6 +17,8 @@ class Option:
     devices: tuple[DeviceClaim, ...]
     part: float
     """The share that the claim takes of what was free on these devices, 0..1."""
+    host: DeviceClaim | None = None
+    """What it claims of the machine's memory beside accelerators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,21 @@ def option_of(chosen: Iterable[tuple[DeviceMemory, int]]) -> Option:
     free = sum(device.free for device, _ in pairs)
     devices = tuple(DeviceClaim(index=device.device_index, bytes=claim) for device, claim in pairs)
     return Option(devices, claimed / free if free else 1.0)
+
+
+def with_host(demand: Demand, chosen: list[tuple[DeviceMemory, int]], host: DeviceMemory | None) -> Option | Miss:
+    """The option that claims so much on these devices and, beside accelerators, what it needs of the machine's memory.
+
+    `host`: the processor's; None: the node reports none, and nothing is counted on it.
+    """
+    accelerators = [(device, claim) for device, claim in chosen if device.vendor != "cpu"]
+    needed = demand.need.beside(len(accelerators))
+    if not needed or host is None:
+        return option_of(chosen)
+    shared = sum(claim for device, claim in accelerators if device.shared)
+    if needed + shared > host.free:
+        return Miss(f"has not {gib(needed + shared)} of the machine's memory free beside its devices", host.free)
+    return replace(option_of(chosen), host=DeviceClaim(index=host.device_index, bytes=needed))
 
 
 def in_order(demand: Demand, fitting: list[tuple[DeviceMemory, int]]) -> list[tuple[DeviceMemory, int]]:

@@ -4,13 +4,16 @@ from weft_contracts.facts.values import Vendor, Weights
 
 from weft_placement.demand import Demand
 from weft_placement.device_memory import DeviceMemory
-from weft_placement.fit.option import Miss, Option, gib, in_order, option_of
+from weft_placement.fit.option import Miss, Option, gib, in_order, with_host
 
 NAME = "several devices of one node"
 
 
-def fit(devices: list[DeviceMemory], demand: Demand) -> Option | Miss:
-    """The fewest devices that the model's heads divide by and that hold it."""
+def fit(devices: list[DeviceMemory], demand: Demand, host: DeviceMemory | None = None) -> Option | Miss:
+    """The fewest devices that the model's heads divide by and that hold it.
+
+    `host`: the processor's memory, for what it needs beside accelerators; None: it isn't counted.
+    """
     engine, weights = demand.profile, demand.spec.weights
     if "devices" not in engine.splits:
         return Miss(f"can't split it: {engine.name} runs on one device", applies=False)
@@ -18,6 +21,7 @@ def fit(devices: list[DeviceMemory], demand: Demand) -> Option | Miss:
         return Miss("can't split it: the header names no attention heads", applies=False)
     vendors = sorted({device.vendor for device in devices})
     most = max((sum(device.free for device in devices if device.vendor == vendor) for vendor in vendors), default=0)
+    missed: Miss | None = None
     sizes = [demand.devices] if demand.devices is not None else range(2, len(devices) + 1)
     for size in sizes:
         if not divides(weights, size):
@@ -25,7 +29,12 @@ def fit(devices: list[DeviceMemory], demand: Demand) -> Option | Miss:
         for vendor in vendors:
             fitting = _fitting([device for device in devices if device.vendor == vendor], demand, size)
             if len(fitting) >= size:
-                return option_of(in_order(demand, fitting)[:size])
+                option = with_host(demand, in_order(demand, fitting)[:size], host)
+                if isinstance(option, Option):
+                    return option
+                missed = missed or option
+    if missed is not None:
+        return missed
     if demand.devices is not None and not divides(weights, demand.devices):
         return Miss(f"can't split it: {weights.heads} heads do not divide by {demand.devices}")
     within = " within its VRAM budget" if any(device.budgeted for device in devices) else ""

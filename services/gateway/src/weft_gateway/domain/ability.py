@@ -4,7 +4,9 @@ from typing import Literal
 
 from weft_contracts.engines import EngineProfile
 from weft_contracts.facts.values import ModelSpec
+from weft_fleet import ModelView
 
+from weft_gateway.domain.inference_request import InferenceRequest
 from weft_gateway.domain.refused import Refused
 
 Ability = Literal["text", "embeddings"]
@@ -22,6 +24,20 @@ def check_writes(name: str, spec: ModelSpec) -> None:
     if ability_of(spec) != "text":
         what = f"Model {name!r} makes embeddings and writes no text; ask it at /v1/embeddings."
         raise Refused(400, what, param="model", code="model_makes_embeddings")
+
+
+def check_generates(request: InferenceRequest, model: ModelView) -> None:
+    """Refuse a request for text that a model can't serve: it writes none, or not so much. Raises Refused."""
+    spec = model.serving.spec
+    check_writes(model.name, spec)
+    if request.max_tokens > spec.context_tokens:
+        raise Refused(
+            400,
+            f"`{request.budget_field}` is {request.max_tokens}; model {model.name!r} takes at most "
+            f"{spec.context_tokens} tokens, prompt and answer together.",
+            param=request.budget_field,
+            code="out_of_range",
+        )
 
 
 def check_embeds(name: str, spec: ModelSpec) -> None:

@@ -18,12 +18,14 @@ def profile_shape(profile: EngineProfile) -> api.EngineProfile:
         "claim": _claim(profile),
         "splits": list(profile.splits),
         "resumes_greedy": profile.resumes_greedy,
+        "lora": None if profile.lora is None else {"most": profile.lora.most, "scales": profile.lora.scales},
         "arguments": {name: _argument(argument) for name, argument in profile.arguments.items()},
         "install": {
             "package": install.package,
             "also": list(install.also),
             "extra": install.extra,
             "adapter": install.adapter,
+            "vendors": list(install.vendors),
         },
     }
 
@@ -38,6 +40,8 @@ def _claim(profile: EngineProfile) -> api.HeaderClaim | api.ArgumentClaim:
         "overhead": claim.overhead,
         "cpu_overhead": claim.cpu_overhead,
         "share_argument": claim.share_argument,
+        "host_overhead": claim.host_overhead,
+        "layers_argument": claim.layers_argument,
     }
 
 

@@ -172,6 +172,7 @@ def replica_line(view: ReplicaView, model_name: str, nodes: Mapping[Any, NodeVie
         "state": view.state,
         "wanted": view.wanted,
         "node_name": node.name if node is not None else None,
+        "members": [member_shape(member) for member in view.members],
         "bytes": sum(device.bytes for member in view.members for device in member.devices),
         "reason": _why(view, view.runs.get(leader.node) if leader is not None else None),
     }

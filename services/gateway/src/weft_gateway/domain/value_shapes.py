@@ -110,6 +110,16 @@ def spec_shape(spec: ModelSpec) -> api.ModelSpec:
         "selector": dict(spec.selector),
         "strategy": spec.strategy,
         "weights": _weights(spec.weights),
+        "adapters": [
+            {
+                "name": adapter.name,
+                "path": adapter.path,
+                "scale": adapter.scale,
+                "bytes": adapter.bytes,
+                "fingerprint": adapter.fingerprint,
+            }
+            for adapter in spec.adapters
+        ],
     }
 
 

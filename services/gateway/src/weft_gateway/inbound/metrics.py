@@ -54,6 +54,12 @@ class Metrics:
         self._elsewhere = Counter(
             "weft_gateway_went_elsewhere", "Requests whose replica failed them", ("how",), registry=registry
         )
+        self._aliased = Counter(
+            "weft_gateway_aliased",
+            "Requests that named an alias, by the model that they ended with",
+            ("alias", "model", "error_type"),
+            registry=registry,
+        )
         self._shed = Counter("weft_gateway_shed", "Clients dropped because they read too slowly", registry=registry)
 
     def watch(self, name: str, what: str, read: Callable[[], float]) -> None:
@@ -64,6 +70,8 @@ class Metrics:
         """See request_dispatcher.RequestMetrics."""
         operation = "chat" if choice.request.chat else "text_completion"
         labels = (operation, choice.request.model)
+        if choice.way is not None:
+            self.aliased(choice.way.alias, choice.request.model, outcome)
         self._duration.labels(*labels, "" if outcome == "ok" else outcome).observe(now - choice.started_at)
         if not choice.first_at:
             return
@@ -81,6 +89,10 @@ class Metrics:
         self._duration.labels(operation, model, "" if outcome == "ok" else outcome).observe(seconds)
         if outcome == "ok":
             self._usage.labels(operation, model, "input").observe(tokens)
+
+    def aliased(self, alias: str, model: str, outcome: str) -> None:
+        """A request that named an alias is over; all other figures are its model's."""
+        self._aliased.labels(alias, model, "" if outcome == "ok" else outcome).inc()
 
     def refused(self, status: int, route: str) -> None:
         """A client was answered an error. `route`: a hot route's name, or the path's `error_metrics.route_label`."""

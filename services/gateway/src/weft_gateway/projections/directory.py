@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 
 from weft_contracts.commit import Recorded
 from weft_contracts.ids import ModelId, NodeId
-from weft_fleet import Fleet, ModelView, ReplicaView
+from weft_fleet import AliasView, Fleet, ModelView, ReplicaView
 
 from weft_gateway.domain.caller import NOBODY, Caller
+from weft_gateway.domain.model_state import ModelStanding, standing
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.routing.endpoint import Endpoint, ready_endpoints
 from weft_gateway.domain.unavailability import Unavailability, why_unavailable
@@ -53,20 +54,33 @@ class Directory:
         return self.fleet.model_named(name)
 
     def model_for(self, name: str, caller: Caller = NOBODY) -> ModelView:
-        """The model that a caller names. Raises Refused: 403, or 404, which lists the models that it may use."""
+        """The model that a caller names. Raises Refused: 403, or 404, which lists what it may use."""
         caller.check_model(name)
         model = self.model(name)
         if model is None:
-            names = ", ".join(served.name for served in self.served(caller)[:20]) or "none"
-            what = f"Model {name[:128]!r} does not exist; there is: {names}."
-            raise Refused(404, what, param="model", code="model_not_found")
+            raise self._unknown(name, caller)
         return model
+
+    def model_or_alias_for(self, name: str, caller: Caller = NOBODY) -> ModelView | AliasView:
+        """What a caller names, and may use by that name: who may use an alias may use what it stands for. Raises as
+        `model_for` does."""
+        caller.check_model(name)
+        found = self.model(name) or self.fleet.aliases.get(name)
+        if found is None:
+            raise self._unknown(name, caller)
+        return found
 
     def served(self, caller: Caller = NOBODY) -> list[ModelView]:
         """All models that are not deleted and that the caller may use, by name."""
         only = caller.models
         served = (m for m in self.fleet.models.values() if not m.deleted and (only is None or m.name in only))
         return sorted(served, key=lambda m: m.name)
+
+    def aliases(self, caller: Caller = NOBODY) -> list[AliasView]:
+        """All aliases that the caller may use, by name."""
+        only = caller.models
+        allowed = (view for view in self.fleet.aliases.values() if only is None or view.name in only)
+        return sorted(allowed, key=lambda view: view.name)
 
     def endpoints(self, model: ModelId) -> tuple[Endpoint, ...]:
         """Where a model's ready replicas answer."""
@@ -93,6 +107,16 @@ class Directory:
         id = NodeId(commit.aggregate.key.partition(".")[0])
         node = self.fleet.nodes.get(id) if commit.aggregate.kind in _OF_NODES else None
         return {id: node.name} if node is not None else {}
+
+    def _unknown(self, name: str, caller: Caller) -> Refused:
+        there = sorted(each.name for each in (*self.served(caller), *self.aliases(caller)))
+        what = f"Model {name[:128]!r} does not exist; there is: {', '.join(there[:20]) or 'none'}."
+        return Refused(404, what, param="model", code="model_not_found")
+
+    def stands(self, id: ModelId) -> tuple[ModelView, ModelStanding] | None:
+        """A model and how it stands; None for one that the log doesn't have."""
+        model = self.fleet.models.get(id)
+        return None if model is None else (model, standing(model, self.replicas(model)))
 
     def why_unavailable(self, model: ModelView) -> Unavailability:
         """Why the model is not served while none of its replicas is ready, and whether waiting helps."""

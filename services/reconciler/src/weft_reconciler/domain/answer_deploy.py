@@ -19,10 +19,13 @@ from weft_contracts.formats import unwritable
 from weft_contracts.ids import ModelId, NodeId, model_id
 from weft_fleet import NodeView
 from weft_placement.installable import obtainable
+from weft_placement.layers import kept_weights, needs_layers
 from weft_requests import QUOTED, PendingRequest, shortened
 
+from weft_reconciler.domain.answer_alias import fault_of_aliased
 from weft_reconciler.domain.decision_time import DecisionTime
-from weft_reconciler.domain.inspections import Inspection, InspectionKey, inspection_key
+from weft_reconciler.domain.inspections import Inspection, InspectionKey, inspection_key, lora_keys
+from weft_reconciler.domain.lora_faults import fault_of_fit, fault_of_loras, with_sizes
 from weft_reconciler.domain.spec_faults import (
     fault_of_builtin,
     fault_of_claim,
@@ -57,10 +60,11 @@ def answer_deploy(
     then finds in the log what it takes to compute where the replicas would go.
     """
     engines = state.fleet.engines
-    fault = fault_of_name(asked.name) or fault_of_spec(asked.spec, engines)
+    fault = fault_of_name(asked.name) or fault_of_spec(asked.spec, engines) or fault_of_loras(asked.spec, engines)
     if fault is not None:
         return pending.rejected(400, fault)
-    if (why := unwritable(asked, state.fleet.formats)) is not None:
+    why = fault_of_aliased(state, asked.name) or unwritable(asked, state.fleet.formats)
+    if why is not None:
         return pending.rejected(409, why)
     fault = fault_of_secrets(asked.spec, state.fleet.secrets)
     if fault is not None:
@@ -135,22 +139,51 @@ def _by_inspections(
     `reported`: whether it is known of every healthy node which engines it has.
     """
     since = asked_since(deploy.pending, deploy.asked.spec)
-    inspections = {id: state.inspections.last(key, id, since) for id in nodes}
+    inspections = {id: _last(state, (key, *lora_keys(deploy.asked.spec)), id, since) for id in nodes}
     found = [each for each in inspections.values() if each is not None and isinstance(each.answer, FileFound)]
     silent = not reported or any(each is None or each.answer is None for each in inspections.values())
     awaited = deploy.may_wait and silent
-    if found and not (awaited and isinstance(deploy.asked, TrialRequested)):
-        first = min(found, key=lambda each: (each.sequence, each.id))
+    profile = state.fleet.engines[deploy.asked.spec.engine]
+    told = [each for each in found if _tells_enough(deploy.asked.spec, each, profile)]
+    # what an older worker read may not do for a claim: then another's answer is worth waiting for
+    if (told or (found and not awaited)) and not (awaited and isinstance(deploy.asked, TrialRequested)):
+        first = min(told or found, key=lambda each: (each.sequence, each.id))
         assert isinstance(first.answer, FileFound)
-        weights = first.answer.weights
-        spec = deploy.asked.spec.model_copy(update={"weights": weights})
-        return _accept(state, deploy, spec)
+        weights = kept_weights(deploy.asked.spec, first.answer.weights, profile)
+        node = next(id for id, each in inspections.items() if each is first)
+        loras = [_found(state, each, node, since) for each in lora_keys(deploy.asked.spec)]
+        fault = fault_of_fit(deploy.asked.spec, weights, loras)
+        if fault is not None:
+            return deploy.pending.rejected(422, fault)
+        adapters = with_sizes(deploy.asked.spec.adapters, loras)
+        return _accept(state, deploy, deploy.asked.spec.model_copy(update={"weights": weights, "adapters": adapters}))
     if awaited:
         return None
     named = list(inspections.items())[:_NAMED]
     reasons = "; ".join(f"{nodes[id].name}: {_reason(inspection, deploy.wait_s)}" for id, inspection in named)
     more = f"; and {len(inspections) - _NAMED} more nodes" if len(inspections) > _NAMED else ""
     return deploy.pending.rejected(422, f"no node can load {key.source} ({reasons}{more})")
+
+
+def _last(state: State, keys: tuple[InspectionKey, ...], node: NodeId, since: int) -> Inspection | None:
+    """A node's look at a model and its adapters: at the model where all is there, else at what lacks first."""
+    looks = [state.inspections.last(key, node, since) for key in keys]
+    return next((each for each in looks if each is None or not isinstance(each.answer, FileFound)), looks[0])
+
+
+def _found(state: State, key: InspectionKey, node: NodeId, since: int) -> Weights:
+    """What a node found that has found it."""
+    last = state.inspections.last(key, node, since)
+    assert last is not None
+    assert isinstance(last.answer, FileFound)
+    return last.answer.weights
+
+
+def _tells_enough(spec: ModelSpec, found: Inspection, profile: EngineProfile) -> bool:
+    """Whether what a node read of the file does for the spec's claim, as far as single layers go."""
+    assert isinstance(found.answer, FileFound)
+    weights = found.answer.weights
+    return bool(weights.layer_runs) or not needs_layers(spec, weights, profile)
 
 
 _NAMED = 8

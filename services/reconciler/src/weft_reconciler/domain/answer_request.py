@@ -8,6 +8,8 @@ from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.model import Deleted, Retried, Scaled
 from weft_contracts.facts.name import Released
 from weft_contracts.facts.request import (
+    AliasRemovalRequested,
+    AliasRequested,
     DeleteRequested,
     DeployRequested,
     ReconcilerRequest,
@@ -19,9 +21,11 @@ from weft_contracts.ids import ModelId
 from weft_fleet import ModelView
 from weft_requests import PendingRequest
 
+from weft_reconciler.domain.answer_alias import fault_of_named, is_being_named, remove_alias, set_alias
 from weft_reconciler.domain.answer_deploy import answer_deploy
 from weft_reconciler.domain.answer_unload import answer_unload
 from weft_reconciler.domain.decision_time import DecisionTime
+from weft_reconciler.domain.models_there import models_there
 from weft_reconciler.domain.state import State
 
 
@@ -41,6 +45,10 @@ def answer(state: State, pending: PendingRequest, time: DecisionTime) -> Decisio
         case UnloadRequested(model=id):
             model = _live(state, id)
             return answer_unload(state, pending, asked, model) if model is not None else _unknown(state, pending, id)
+        case AliasRequested():
+            return set_alias(state, pending, asked)
+        case AliasRemovalRequested():
+            return remove_alias(state, pending, asked)
         case _:
             assert_never(asked)
 
@@ -51,13 +59,16 @@ def _live(state: State, id: ModelId) -> ModelView | None:
 
 
 def _unknown(state: State, pending: PendingRequest, id: ModelId) -> Decision:
-    names = sorted(model.name for model in state.fleet.models.values() if not model.deleted)
-    there = f"there are {', '.join(names[:20])}" if names else "none is deployed"
-    return pending.rejected(404, f"no model has the id {id}: {there}")
+    return pending.rejected(404, f"no model has the id {id}: {models_there(state.fleet)}")
 
 
-def _delete(state: State, pending: PendingRequest, model: ModelView) -> Decision:
-    """The model ends, its replicas are retired and its name is free, all at once."""
+def _delete(state: State, pending: PendingRequest, model: ModelView) -> Decision | None:
+    """The model ends, its replicas are retired and its name is free, all at once; not while an alias names it."""
+    if is_being_named(state, pending, model):
+        return None
+    fault = fault_of_named(state, model)
+    if fault is not None:
+        return pending.rejected(409, fault)
     wanted = tuple(id for id in model.replicas if state.fleet.replicas[id].wanted)
     facts: tuple[Fact, ...] = (Deleted(),)
     if wanted:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from weft_contracts import subjects
 from weft_contracts.commit import Cause, Commit, Guard, Recorded
-from weft_contracts.digest import source_key
+from weft_contracts.digest import lora_key, source_key
 from weft_contracts.engines import BUILTIN, Profiles
 from weft_contracts.facts.inspection import Requested
 from weft_contracts.facts.machine import FileFound, FileMissing
@@ -25,6 +25,11 @@ class InspectionKey(NamedTuple):
 def inspection_key(spec: ModelSpec) -> InspectionKey | None:
     """What nodes must inspect for a spec; None where there are no files."""
     return None if isinstance(spec.source, SimulatedSource) else InspectionKey(source_key(spec), spec.engine)
+
+
+def lora_keys(spec: ModelSpec) -> tuple[InspectionKey, ...]:
+    """What nodes must inspect for a spec's LoRA adapters."""
+    return tuple(InspectionKey(lora_key(adapter), spec.engine) for adapter in spec.adapters)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from weft_fleet import ModelView
 from weft_requests import PendingRequest
 
 from weft_reconciler.domain.answer_deploy import asked_since, by_engine, inspected
-from weft_reconciler.domain.inspections import InspectionKey, inspection_commit, inspection_key
+from weft_reconciler.domain.inspections import InspectionKey, inspection_commit, inspection_key, lora_keys
 from weft_reconciler.domain.state import State
 
 INSPECTIONS_A_BATCH = 32
@@ -30,9 +30,9 @@ def _inspections(state: State, undecided: Iterable[PendingRequest]) -> Iterator[
         if isinstance(pending.asked, DeployRequested | TrialRequested):
             key = inspection_key(pending.asked.spec)
             since = asked_since(pending, pending.asked.spec)
-            if key is not None:
-                for node in state.inspections.missing(key, nodes.get(key.engine, {}), since):
-                    yield inspection_commit(key, node, since, pending.cause, state.fleet.engines)
+            for wanted in (key, *lora_keys(pending.asked.spec)) if key is not None else ():
+                for node in state.inspections.missing(wanted, nodes.get(wanted.engine, {}), since):
+                    yield inspection_commit(wanted, node, since, pending.cause, state.fleet.engines)
     for model in state.fleet.models.values():
         retried = state.retried.get(model.id, 0)
         for key in () if model.deleted else _sources(model):
@@ -46,10 +46,7 @@ def _inspections(state: State, undecided: Iterable[PendingRequest]) -> Iterator[
 
 def _sources(model: ModelView) -> Iterator[InspectionKey]:
     """What the newest revision and the kept one need inspected; often the same."""
-    newest = inspection_key(model.spec)
-    if newest is not None:
-        yield newest
     kept = model.kept if model.replacing else None
-    before = inspection_key(kept.spec) if kept is not None else None
-    if before is not None and before != newest:
-        yield before
+    specs = [model.spec] if kept is None else [model.spec, kept.spec]
+    keys = [key for spec in specs for key in (inspection_key(spec), *lora_keys(spec)) if key is not None]
+    yield from dict.fromkeys(keys)

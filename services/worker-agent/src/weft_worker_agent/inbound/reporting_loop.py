@@ -26,7 +26,8 @@ from weft_worker_agent.inbound.machine_loop import MachineWatch
 from weft_worker_agent.inbound.pressure_loop import PressureWatch
 from weft_worker_agent.inbound.steering_loop import SteeringLoop
 from weft_worker_agent.inbound.wake import Wake
-from weft_worker_agent.outbound.files.model_files import NotFound, look
+from weft_worker_agent.outbound.files.found import NotFound
+from weft_worker_agent.outbound.files.model_files import look
 from weft_worker_agent.outbound.machine.inventory import differs
 from weft_worker_agent.outbound.processes.hosts import Hosts
 from weft_worker_agent.projections.own_log import OwnLog

@@ -31,11 +31,14 @@ def restricted_to(states: Iterable[EndpointState], only: str | None) -> list[End
     return [state for state in states if only is None or state.endpoint.replica == only]
 
 
-def replica_headers(state: EndpointState) -> dict[str, str]:
-    """Headers of an answer that name who gave it: the replica, its node, and its run's `ready`."""
+def replica_headers(state: EndpointState, alias: str) -> dict[str, str]:
+    """Headers of an answer that name who gave it: the replica, its node, and its run's `ready`; and the alias by which
+    its model was asked, if any."""
     endpoint = state.endpoint
+    named = {"x-weft-alias": alias} if alias else {}
     return {
         "x-weft-replica": endpoint.replica,
         "x-weft-node": endpoint.node_name,
         "x-weft-run-event": endpoint.event_id,
+        **named,
     }

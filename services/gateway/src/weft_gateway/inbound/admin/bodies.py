@@ -6,11 +6,15 @@ Unknown fields are refused: a typo must not pass as a default.
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, SecretStr
+from weft_contracts.aliases import MOST_TARGETS, MOST_WEIGHT, AliasRule
 from weft_contracts.budget import parse_budget
 from weft_contracts.facts.values import (
+    MOST_LORA_ADAPTERS,
     ArgumentValue,
     BuiltinSource,
     EngineName,
+    LoraName,
+    LoraScale,
     ModelSpec,
     PathSource,
     Scope,
@@ -49,6 +53,14 @@ class Simulated(SimulatedSource, frozen=True, extra="forbid"):
     """No files."""
 
 
+class Lora(BaseModel, frozen=True, extra="forbid"):
+    """A LoRA that is loaded with the model and applied to all of its answers."""
+
+    name: LoraName
+    path: Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(_absolute)]
+    scale: LoraScale = 1.0
+
+
 class SpecBody(BaseModel, frozen=True, extra="forbid"):
     """What an admin wants of a model; see contracts' ModelSpec."""
 
@@ -61,6 +73,7 @@ class SpecBody(BaseModel, frozen=True, extra="forbid"):
     max_replicas: Annotated[int, Field(ge=0, le=10_000)] = 1
     selector: Annotated[dict[str, str], Field(max_length=64)] = {}
     strategy: Literal["binpack", "spread"] = "binpack"
+    adapters: Annotated[tuple[Lora, ...], Field(max_length=MOST_LORA_ADAPTERS)] = ()
 
     def spec(self) -> ModelSpec:
         """The spec as the log knows it; its weights are filled in from what the workers find."""
@@ -144,6 +157,26 @@ class SecretBody(BaseModel, frozen=True, extra="forbid"):
 
     value: Annotated[SecretStr, Field(min_length=1, max_length=MOST_BYTES)]
     """Text, of at most 32 KiB as UTF-8."""
+
+
+class AliasTargetBody(BaseModel, frozen=True, extra="forbid"):
+    """A model that an alias stands for."""
+
+    model: ModelName
+    """Its name or id; no alias."""
+    weight: Annotated[int, Field(ge=1, le=MOST_WEIGHT)] = 1
+    """Its share beside the others' weights; with `rule: order` it says nothing."""
+
+
+_ALIAS = {"rule": "weights", "targets": [{"model": "local", "weight": 80}, {"model": "cloud", "weight": 20}]}
+
+
+class AliasBody(BaseModel, frozen=True, extra="forbid", json_schema_extra={"examples": [_ALIAS]}):
+    """What a name stands for."""
+
+    rule: AliasRule = "weights"
+    """A draw by weights among the models that can take a request; or the first, in their order, that can."""
+    targets: Annotated[list[AliasTargetBody], Field(min_length=1, max_length=MOST_TARGETS)]
 
 
 class KeyBody(BaseModel, frozen=True, extra="forbid"):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 from weft_contracts.engines import Argument, ArgumentClaim, EngineProfile, FileFormat, HeaderClaim, Install
-from weft_contracts.engines.profile import ArgumentName, Span, Task
+from weft_contracts.engines.profile import ArgumentName, LoraSupport, Span, Task
 from weft_contracts.facts.values import EngineName, Vendor
 
 
@@ -18,6 +18,10 @@ class HeaderClaimBody(HeaderClaim, frozen=True, extra="forbid"):
 
 class ArgumentClaimBody(ArgumentClaim, frozen=True, extra="forbid"):
     """What one of the arguments says, in bytes."""
+
+
+class LoraBody(LoraSupport, frozen=True, extra="forbid"):
+    """Which LoRA adapters the engine applies."""
 
 
 class InstallBody(Install, frozen=True, extra="forbid"):
@@ -46,6 +50,7 @@ class EngineProfileBody(BaseModel, frozen=True, extra="forbid", json_schema_extr
     claim: Annotated[HeaderClaimBody | ArgumentClaimBody, Field(discriminator="formula")]
     splits: tuple[Span, ...] = ()
     resumes_greedy: bool = False
+    lora: LoraBody | None = None
     arguments: Annotated[dict[ArgumentName, ArgumentBody], Field(max_length=64)] = {}
     install: InstallBody
 

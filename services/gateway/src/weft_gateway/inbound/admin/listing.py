@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Query
+from weft_contracts.names import LONGEST_MODEL_NAME
 from weft_readmodel.errors import TablesUnavailable
 
 from weft_gateway.domain.refused import Refused
@@ -20,6 +21,8 @@ Place = Annotated[int | None, Query(ge=0, le=MAX_SEQUENCE)]
 """A log sequence, or a number that is one."""
 Word = Annotated[str | None, Query(max_length=128, pattern=PRINTABLE)]
 Cursor = Annotated[str | None, Query(max_length=64, pattern=PRINTABLE)]
+NameCursor = Annotated[str | None, Query(max_length=LONGEST_MODEL_NAME, pattern=PRINTABLE)]
+"""Of what is listed by a name that people gave it."""
 Source = Callable[[], "Lists | None"]
 
 

@@ -13,6 +13,7 @@ from weft_api import Counts, ShownReplica, ShownReplicaLine
 from weft_contracts.ids import ModelId, NodeId, ReplicaId
 from weft_fleet import ModelView, NodeView, ReplicaView
 
+from weft_gateway.domain.alias_shapes import alias_shape
 from weft_gateway.domain.mesh_health import problems_of
 from weft_gateway.domain.model_state import ModelStanding, standing
 from weft_gateway.domain.shapes import claim_shape, model_shape, node_shape, replica_line, replica_shape
@@ -84,11 +85,13 @@ class Rendered:
         return self._version
 
     def whole(self) -> bytes:
-        """Members of a JSON object: `nodes`, `models` and `replicas`."""
+        """Members of a JSON object: `nodes`, `models`, `aliases` and `replicas`."""
         if self._whole is None:
             listed = (self._shape(each) for each in self._replicas.values() if each.listed)
             nodes = _list(map(self._node, self._nodes.values()))
-            self._whole = _members(nodes=nodes, models=self._model_list(), replicas=_list(listed))
+            self._whole = _members(
+                nodes=nodes, models=self._model_list(), aliases=self._alias_list(), replicas=_list(listed)
+            )
         return self._whole
 
     def page(self) -> bytes:
@@ -174,6 +177,13 @@ class Rendered:
             if each.shape is None:
                 each.shape = _encode(model_shape(each.view, each.stands, created.get(id, 0.0)))
         return _list(each.shape or b"" for each in self._models.values())
+
+    def _alias_list(self) -> bytes:
+        return _list(_encode(alias_shape(view, self._stands)) for view in self._directory.aliases())
+
+    def _stands(self, id: ModelId) -> tuple[ModelView, ModelStanding] | None:
+        found = self._models.get(id)
+        return None if found is None else (found.view, found.stands)
 
     def _lines_of(self, model: ModelId) -> tuple[int, bytes]:
         found = self._lines.get(model)

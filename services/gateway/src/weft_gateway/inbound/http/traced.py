@@ -105,6 +105,8 @@ class _TracedExchange:
             self.span.set_attribute(traces.CORRELATION_ID, headers["x-request-id"])
         if replica := getattr(self.running, "replica", ""):
             self.span.set_attribute("weft.replica", replica)
+        if alias := getattr(self.running, "alias", ""):
+            self.span.set_attribute("weft.alias", alias)
 
 
 class TracedApplication:

@@ -8,15 +8,16 @@ from typing import Protocol
 import msgspec
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane.client_errors import SessionError
-from weft_dataplane.limits import OR_JSON_VERSION, SHAPING_VERSION, TEMPLATE_VERSION
 from weft_dataplane.session_client import SessionClient
 
-from weft_gateway.domain.answers.choice_encoder import ChoiceEncoder, FinishReason, Scores, Usage
+from weft_gateway.domain.answers.choice_encoder import AnswerEnvelope, ChoiceEncoder, FinishReason, Scores, Usage
 from weft_gateway.domain.inference_request import InferenceRequest
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.routing.endpoint_state import EndpointState, replica_headers
 from weft_gateway.domain.submission import resumption, submission
+from weft_gateway.inbound.inference.alias_routing import AliasWay
 from weft_gateway.inbound.inference.in_flight_response import InFlightResponse
+from weft_gateway.inbound.inference.oldest_version import oldest_version
 
 _encode = msgspec.json.Encoder().encode
 _FINISH: dict[int, FinishReason] = {pb.FINISH_STOP: "stop", pb.FINISH_LENGTH: "length"}
@@ -78,6 +79,7 @@ class InFlightChoice:
         "tried",
         "tries",
         "usage",
+        "way",
     )
 
     def __init__(
@@ -89,6 +91,8 @@ class InFlightChoice:
         correlation_id: str,
         traceparent: str,
     ) -> None:
+        self.way: AliasWay | None = None
+        """Through the alias that the request named."""
         self._owner = owner
         self._response = response
         self._write = response.write
@@ -126,12 +130,11 @@ class InFlightChoice:
         self._busy_since = 0.0
         self.last_error = ""
         self.usage = Usage(0, 0)
-        self.started_at = owner.now()
-        self.first_at = 0.0
+        self.started_at, self.first_at = owner.now(), 0.0
 
     def submit(self, state: EndpointState, session: SessionClient) -> bool:
         """Send it to a replica; False when nothing was left to do. Raises SessionError."""
-        if self.request.shaping and session.welcome.version < _oldest_version(self.request):
+        if self.request.shaping and session.welcome.version < oldest_version(self.request):
             # it would pass over what it doesn't know, and the answer would be wrong without a word
             raise SessionError(
                 f"replica {state.endpoint.replica} is of an older release, without {self.request.shaping}"
@@ -230,11 +233,20 @@ class InFlightChoice:
         self.scores.clear()
         self.encoder.restart()
 
+    def go_to(self, request: InferenceRequest, envelope: AnswerEnvelope, encoder: ChoiceEncoder) -> None:
+        """Begin anew with another model, as if nothing had been tried: it is the only choice, and nothing is out."""
+        self.request, self.encoder = request, encoder
+        self._before, self._after = encoder.before, encoder.after
+        self._response.go_to(envelope)
+        self.start_anew()
+        self.ids.clear()
+        self.resumable, self.resumed, self.digest, self.tries, self.first_at = request.resumable, 0, "", 0, 0.0
+
     def headers(self) -> dict[str, str]:
         """Which request this is, and who answers it where that was asked for."""
         headers = {"x-request-id": self.correlation_id}
         if self._response.routing.explain and self.endpoint_state is not None:
-            headers |= replica_headers(self.endpoint_state)
+            headers |= replica_headers(self.endpoint_state, self._response.alias)
         return headers
 
     @property
@@ -307,11 +319,3 @@ class InFlightChoice:
         if state is not None:
             state.in_flight -= 1
             self._owner.left(self, state)
-
-
-def _oldest_version(request: InferenceRequest) -> int:
-    """Of the protocol, that knows what shapes the request."""
-    if request.template_kwargs:
-        return TEMPLATE_VERSION
-    constraint = request.constraint
-    return SHAPING_VERSION if constraint is None or not constraint.or_json else OR_JSON_VERSION

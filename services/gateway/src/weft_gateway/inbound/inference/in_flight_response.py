@@ -52,6 +52,7 @@ class InFlightResponse:
         "_started",
         "_streams",
         "_writer",
+        "alias",
         "choices",
         "log_attributes",
         "routing",
@@ -67,6 +68,8 @@ class InFlightResponse:
         self.log_attributes: dict[str, str] = {}
         """What log and trace show of what the client says for its own books."""
         self.routing = NO_OPTIONS
+        self.alias = ""
+        """That the request named; empty: it named a model."""
         self._writer = writer
         self._envelope = envelope
         self._streams = streams
@@ -87,6 +90,10 @@ class InFlightResponse:
         else:
             self._started = True
             self._writer.start_stream(choice.headers(), data)
+
+    def go_to(self, envelope: AnswerEnvelope) -> None:
+        """Another model answers."""
+        self._envelope = envelope
 
     def complete(self, choice: ResponseChoice, finish: FinishReason) -> None:
         """A choice has come to its end. Those that waited for it wait for strangers from now on."""

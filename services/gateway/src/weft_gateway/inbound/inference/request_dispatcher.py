@@ -6,13 +6,16 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
+import msgspec
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane.session_client import SessionClient
-from weft_fleet import ModelView
+from weft_fleet import AliasView, ModelView
 from weft_runtime.logs import get_logger
 
-from weft_gateway.domain.ability import check_writes
+from weft_gateway.domain.ability import check_generates
+from weft_gateway.domain.answers.choice_encoder import CompletionEnvelope
 from weft_gateway.domain.answers.encoders import encoder_for, envelope_for
+from weft_gateway.domain.answers.response_envelope import ResponseEnvelope
 from weft_gateway.domain.attribution import Attribution, log_attributes
 from weft_gateway.domain.caller import NOBODY, Caller
 from weft_gateway.domain.choices import split_choices
@@ -25,6 +28,7 @@ from weft_gateway.domain.routing.endpoint_state import EndpointState, restricted
 from weft_gateway.domain.routing.filters import Filter, has_room, reachable
 from weft_gateway.domain.routing.routing_options import NO_OPTIONS, RoutingOptions, check_replica
 from weft_gateway.domain.routing.selection import select
+from weft_gateway.inbound.inference.alias_routing import AliasRouting, AliasWay
 from weft_gateway.inbound.inference.faults import refusal_for
 from weft_gateway.inbound.inference.in_flight_choice import InFlightChoice
 from weft_gateway.inbound.inference.in_flight_response import InFlightResponse
@@ -73,6 +77,7 @@ class RequestDispatcher:
         self.limits = limits
         self.queue = BusyQueue(limits.busy_queue)
         self.loading = LoadingLine(limits.loading_line)
+        self.aliases = AliasRouting(directory, pool, self.queue, self.loading)
         self.in_flight: set[InFlightChoice] = set()
         self.stopping = False
         self._metrics = metrics
@@ -101,15 +106,17 @@ class RequestDispatcher:
         correlation_id = correlation_id or f"{self._instance}-{self._last_id:x}"
         try:
             request = _CHECKS[kind](body)
-            model = self._model(request, caller)
+            model, way = self._model(request, caller, options)
             if options.replica is not None:
                 check_replica(self.directory.fleet, model, options.replica)
+            if way is not None:
+                request = msgspec.structs.replace(request, model=model.name)
             each = split_choices(request, len(body), random.getrandbits(64))
         except Refused as refused:
             answer_refusal(writer, refused, correlation_id)
             return None
         number = f"{self._instance}-{self._last_id:x}"
-        envelope = envelope_for(request, number, int(time.time()), model.name, model.serving.digest)
+        envelope = self._envelope(request, number, model)
         response = InFlightResponse(writer, envelope, streams=request.stream, choices=len(each), n=request.n)
         response.routing = options
         response.log_attributes = self.log_attributes(request.attribution)
@@ -117,6 +124,11 @@ class RequestDispatcher:
         for index, one in enumerate(each):
             encoder = encoder_for(one, envelope, index)
             choices.append(InFlightChoice(self, one, encoder, response, correlation_id, traceparent))
+        if way is not None:
+            way.number, way.bound = number, way.bound or len(each) > 1
+            response.alias = way.alias
+            for choice in choices:
+                choice.way = way
         self.in_flight.update(choices)
         for choice in choices:
             if not choice.done and not self._route_at_once(choice, model):
@@ -144,6 +156,7 @@ class RequestDispatcher:
                 "request",
                 correlation_id=choice.correlation_id,
                 model=choice.request.model,
+                **({"alias": choice.way.alias} if choice.way is not None else {}),
                 replica=choice.replica,
                 outcome=outcome,
                 prompt_tokens=choice.usage.prompt,
@@ -167,10 +180,18 @@ class RequestDispatcher:
         if output.fault == pb.FAULT_BUSY and model is not None and not choice.started and not self.stopping:
             self._start_routing(choice, model, busy=True)
             return
+        if choice.started and choice.way is not None:
+            choice.way.bound = True  # what is out names its model
         elsewhere = choice.tries < self.limits.tries and not self.stopping
         if choice.started and not (choice.resumable and choice.ids):
             elsewhere = False
         if not elsewhere or model is None:
+            other = self.aliases.next(choice.way, model.id, "refused") if model is not None else None
+            if other is not None and not self.stopping:
+                self.go_to(choice, other)
+                self._metrics.went_elsewhere("to another model")
+                self._start_routing(choice, other)
+                return
             choice.refuse(Refused(503, f"The replica failed: {choice.last_error}.", code="replica_failed"))
             return
         if not choice.resumable:
@@ -187,6 +208,13 @@ class RequestDispatcher:
         request.digest = state.endpoint.digest
         request.replica = state.endpoint.replica
         request.submit(state, session)
+
+    def go_to(self, request: InFlightChoice, model: ModelView) -> None:
+        """See routing_task.RoutingContext. The answer will name the model that gives it."""
+        assert request.way is not None
+        named = msgspec.structs.replace(request.request, model=model.name)
+        envelope = self._envelope(named, request.way.number, model)
+        request.go_to(named, envelope, encoder_for(named, envelope, request.index))
 
     async def watch(self) -> None:
         """Wake waiters when the fleet changes and give up requests that stall, for ever."""
@@ -213,21 +241,21 @@ class RequestDispatcher:
         profile = self.directory.fleet.engines.get(engine)
         return profile is not None and profile.resumes_greedy
 
-    def _model(self, request: InferenceRequest, caller: Caller) -> ModelView:
+    def _model(
+        self, request: InferenceRequest, caller: Caller, options: RoutingOptions
+    ) -> tuple[ModelView, AliasWay | None]:
         if self.stopping:
             raise Refused(503, "The gateway is stopping; send the request again.", code="stopping")
-        model = self.directory.model_for(request.model, caller)
-        spec = model.serving.spec
-        check_writes(model.name, spec)
-        if request.max_tokens > spec.context_tokens:
-            raise Refused(
-                400,
-                f"`{request.budget_field}` is {request.max_tokens}; model {model.name!r} takes at most "
-                f"{spec.context_tokens} tokens, prompt and answer together.",
-                param=request.budget_field,
-                code="out_of_range",
-            )
-        return model
+        found = self.directory.model_or_alias_for(request.model, caller)
+        if isinstance(found, AliasView):
+            return self.aliases.begin(found, lambda model: check_generates(request, model), options.replica)
+        check_generates(request, found)
+        return found, None
+
+    def _envelope(
+        self, request: InferenceRequest, number: str, model: ModelView
+    ) -> CompletionEnvelope | ResponseEnvelope:
+        return envelope_for(request, number, int(time.time()), model.name, model.serving.digest)
 
     def _route_at_once(self, choice: InFlightChoice, model: ModelView) -> bool:
         """The common case, without a task: a free replica with an open session."""

@@ -13,6 +13,7 @@ from weft_gateway.domain.routing.endpoint_state import EndpointState, restricted
 from weft_gateway.domain.routing.filters import Filter, has_room, not_among, reachable, same_digest
 from weft_gateway.domain.routing.routing_options import REPLICA, check_replica
 from weft_gateway.domain.routing.selection import Selection, select
+from weft_gateway.inbound.inference.alias_routing import AliasRouting, AliasWay, Why
 from weft_gateway.inbound.inference.faults import is_retiring
 from weft_gateway.inbound.inference.limits import Limits
 from weft_gateway.inbound.inference.queue import BusyQueue, LoadingLine, QueueFull
@@ -36,6 +37,8 @@ class RoutedRequest(Protocol):
     tried: set[str]
     tries: int
     last_error: str
+    way: AliasWay | None
+    """Through the alias that it named; None: it named a model."""
 
     @property
     def only(self) -> str | None:
@@ -65,9 +68,13 @@ class RoutingContext(Protocol[RequestIn]):
     queue: BusyQueue
     loading: LoadingLine
     limits: Limits
+    aliases: AliasRouting
 
     def now(self) -> float: ...
     def submit(self, request: RequestIn, state: EndpointState, session: SessionClient) -> None: ...
+    def go_to(self, request: RequestIn, model: ModelView) -> None:
+        """It is another model's from here on, of the same alias."""
+        ...
 
 
 class RoutingTask(Generic[RequestT]):
@@ -86,6 +93,11 @@ class RoutingTask(Generic[RequestT]):
         self._queued = False
         self._said_busy = busy
 
+    @property
+    def model(self) -> ModelView:
+        """Whose replicas it looks for; another one's than at first where the request named an alias."""
+        return self._model
+
     async def run(self) -> None:
         submitted = False
         try:
@@ -93,6 +105,8 @@ class RoutingTask(Generic[RequestT]):
                 try:
                     submitted = await self._step()
                 except Refused as refused:
+                    if self._move("refused"):
+                        continue
                     self._request.last_error = refused.sentence  # for the log: of several 529, which it was
                     self._request.refuse(refused)
         finally:
@@ -108,11 +122,25 @@ class RoutingTask(Generic[RequestT]):
             return await self._submit(selection.chosen)
         if self._request.only is not None:
             raise self._replica_refusal(self._request.only, selection)
+        if self._move("waits"):
+            return False
         if self._all_busy():
             await self._wait_for_room()
         else:
             await self._wait_for_ready(selection)
         return False
+
+    def _move(self, why: Why) -> bool:
+        """Go on with another model of the request's alias, where one may do better."""
+        other = self._dispatcher.aliases.next(self._request.way, self._model.id, why)
+        if other is not None:
+            self._go_to(other)
+        return other is not None
+
+    def _go_to(self, model: ModelView) -> None:
+        self._dispatcher.queue.wake(self._model.id)  # the room that it may have been called for is another's
+        self._model, self._queued = model, False
+        self._dispatcher.go_to(self._request, model)
 
     def _select(self) -> Selection:
         states, filters = self._states_and_filters()
@@ -184,6 +212,8 @@ class RoutingTask(Generic[RequestT]):
         states = self._states()
         if any(state.ejected is None and state.endpoint.replica not in self._request.tried for state in states):
             return
+        if self._move("no room"):
+            return
         if self._busy_left() <= 0:
             raise self._busy(f"no engine took it within {self._dispatcher.limits.busy_wait:g} s")
         self._request.tried.clear()
@@ -202,8 +232,11 @@ class RoutingTask(Generic[RequestT]):
         try:
             if left <= 0:
                 raise TimeoutError
-            await dispatcher.queue.turn(model.id, left, again=self._queued)
+            beside = dispatcher.aliases.beside(self._request.way, model.id)
+            called = await dispatcher.queue.turn(model.id, left, again=self._queued, beside=beside)
             self._queued = True
+            if called != model.id and (other := dispatcher.aliases.model(called)) is not None:
+                self._go_to(other)
         except QueueFull:
             raise self._busy(f"{dispatcher.limits.busy_queue} requests wait for it already") from None
         except TimeoutError:

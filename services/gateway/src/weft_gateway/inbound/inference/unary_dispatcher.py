@@ -6,13 +6,14 @@ from typing import Any
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane.client_errors import UnaryCallFailed
 from weft_dataplane.session_client import SessionClient
-from weft_fleet import ModelView
+from weft_fleet import AliasView, ModelView
 from weft_runtime.logs import get_logger
 
 from weft_gateway.domain.caller import NOBODY, Caller
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.routing.endpoint_state import EndpointState, replica_headers
 from weft_gateway.domain.routing.routing_options import NO_OPTIONS, RoutingOptions, check_replica
+from weft_gateway.inbound.inference.alias_routing import AliasWay
 from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
 from weft_gateway.inbound.inference.response_writer import ResponseWriter, answer_refusal
 from weft_gateway.inbound.inference.routing_task import RoutingTask
@@ -20,6 +21,7 @@ from weft_gateway.inbound.inference.unary_requests import CheckUnary, UnaryReque
 from weft_gateway.inbound.metrics import Metrics
 
 _log: Any = get_logger("weft.gateway.unary")
+_SERVER_FAULT = 500
 
 
 class InFlightUnary:
@@ -44,6 +46,7 @@ class InFlightUnary:
         self.tries = 0
         self.busy_since = 0.0
         self.last_error = ""
+        self.way: AliasWay | None = None
         self._writer = writer
 
     @property
@@ -56,11 +59,16 @@ class InFlightUnary:
         """The one that answers; empty: none yet."""
         return self.endpoint_state.endpoint.replica if self.endpoint_state is not None else ""
 
+    @property
+    def alias(self) -> str:
+        """That it named; empty: it named a model."""
+        return self.way.alias if self.way is not None else ""
+
     def answer(self, body: bytes) -> None:
         """The whole answer."""
         headers = {"x-request-id": self.correlation_id}
         if self.routing.explain and self.endpoint_state is not None:
-            headers |= replica_headers(self.endpoint_state)
+            headers |= replica_headers(self.endpoint_state, self.alias)
         self._writer.answer(200, "application/json", body, headers)
         self.done, self.outcome = True, "ok"
 
@@ -90,6 +98,7 @@ class UnaryDispatcher:
         self.queue = dispatcher.queue
         self.loading = dispatcher.loading
         self.limits = dispatcher.limits
+        self.aliases = dispatcher.aliases
         self.in_flight: set[InFlightUnary] = set()
         self._dispatcher = dispatcher
         self._metrics = metrics
@@ -115,13 +124,14 @@ class UnaryDispatcher:
         correlation_id = correlation_id or f"{self._instance}-e{self._last_id:x}"
         try:
             request = check(body)
-            model = self._model(request, caller)
+            model, way = self._model(request, caller, options)
             if options.replica is not None:
                 check_replica(self.directory.fleet, model, options.replica)
         except Refused as refused:
             answer_refusal(writer, refused, correlation_id)
             return None
-        unary = InFlightUnary(request, writer, correlation_id, self.now())
+        unary = InFlightUnary(request if way is None else request.to(model.name), writer, correlation_id, self.now())
+        unary.way = way
         unary.routing = options
         unary.log_attributes = self._dispatcher.log_attributes(request.attribution)
         self.in_flight.add(unary)
@@ -136,6 +146,10 @@ class UnaryDispatcher:
         state.in_flight += 1
         state.last_used = self.now()
 
+    def go_to(self, request: InFlightUnary, model: ModelView) -> None:
+        """See routing_task.RoutingContext."""
+        request.request, request.tries = request.request.to(model.name), 0
+
     async def finish_all(self, timeout: float) -> None:
         """Let requests finish for `timeout` seconds, then end the rest with an explicit error."""
         deadline = self.now() + timeout
@@ -146,22 +160,30 @@ class UnaryDispatcher:
             if unary.task is not None:
                 unary.task.cancel()
 
-    def _model(self, request: UnaryRequest, caller: Caller) -> ModelView:
+    def _model(
+        self, request: UnaryRequest, caller: Caller, options: RoutingOptions
+    ) -> tuple[ModelView, AliasWay | None]:
         if self._dispatcher.stopping:
             raise _stopping()
-        model = self.directory.model_for(request.model, caller)
+        found = self.directory.model_or_alias_for(request.model, caller)
+        if isinstance(found, AliasView):
+            return self.aliases.begin(found, lambda model: self._check(request.to(model.name), model), options.replica)
+        self._check(request, found)
+        return found, None
+
+    def _check(self, request: UnaryRequest, model: ModelView) -> None:
         spec = model.serving.spec
         request.check_model(model.name, spec, self.directory.fleet.engines.get(spec.engine))
-        return model
 
     async def _serve(self, unary: InFlightUnary, model: ModelView) -> None:
         try:
             busy = False
             while not unary.done:
-                await RoutingTask(self, unary, model, busy=busy).run()
+                routing = RoutingTask(self, unary, model, busy=busy)
+                await routing.run()
                 if unary.done:
                     return
-                busy = await self._ask(unary)
+                model, busy = await self._asked(unary, routing.model)
         except Refused as refused:
             unary.refuse(refused)
         except Exception:
@@ -169,6 +191,21 @@ class UnaryDispatcher:
             unary.refuse(Refused(500, "The gateway failed to answer; its log says why.", code="internal"))
         finally:
             self._ended(unary)
+
+    async def _asked(self, unary: InFlightUnary, model: ModelView) -> tuple[ModelView, bool]:
+        """Ask the chosen replica; which model is asked next, where it isn't answered, and whether this one was busy.
+
+        Raises Refused.
+        """
+        try:
+            return model, await self._ask(unary)
+        except Refused as refused:
+            other = self.aliases.next(unary.way, model.id, "refused") if refused.status >= _SERVER_FAULT else None
+            if other is None:
+                raise
+            self.go_to(unary, other)
+            self._metrics.went_elsewhere("to another model")
+            return other, False
 
     async def _ask(self, unary: InFlightUnary) -> bool:
         """Ask the chosen replica. Whether it was busy; any other failure that may pass leads elsewhere.
@@ -218,12 +255,15 @@ class UnaryDispatcher:
         self.in_flight.discard(unary)
         seconds = self.now() - unary.started_at
         request = unary.request
+        if unary.way is not None:
+            self._metrics.aliased(unary.alias, request.model, unary.outcome)
         self._metrics.unary_ended(request.operation, request.model, unary.outcome, seconds, unary.tokens)
         if self._request_log:
             _log.info(
                 request.operation,
                 correlation_id=unary.correlation_id,
                 model=request.model,
+                **({"alias": unary.alias} if unary.way is not None else {}),
                 replica=unary.replica,
                 outcome=unary.outcome,
                 inputs=request.inputs_count,

@@ -1,6 +1,7 @@
 """Requests with one answer: what is asked of a replica for each, and what is made of its word."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from weft_contracts.engines import EngineProfile
@@ -41,6 +42,10 @@ class UnaryRequest(Protocol):
     @property
     def inputs_count(self) -> int: ...
 
+    def to(self, model: str) -> "UnaryRequest":
+        """The same request to another model."""
+        ...
+
     def check_model(self, name: str, spec: ModelSpec, profile: EngineProfile | None) -> None:
         """Raises Refused where the model can't serve it."""
         ...
@@ -62,6 +67,9 @@ class Embedding:
         self.attribution = asked.attribution
         self.inputs_count = len(asked.inputs)
 
+    def to(self, model: str) -> "Embedding":
+        return Embedding(replace(self._asked, model=model))
+
     def check_model(self, name: str, spec: ModelSpec, profile: EngineProfile | None) -> None:
         check_embeds(name, spec)
         embeddings.check_length(self._asked, spec.context_tokens)
@@ -82,6 +90,9 @@ class Reranking:
         self.model = asked.model
         self.attribution = asked.attribution
         self.inputs_count = len(asked.documents)
+
+    def to(self, model: str) -> "Reranking":
+        return Reranking(replace(self._asked, model=model))
 
     def check_model(self, name: str, spec: ModelSpec, profile: EngineProfile | None) -> None:
         check_reranks(name, spec, profile)

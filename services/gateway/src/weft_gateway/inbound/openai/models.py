@@ -1,8 +1,10 @@
 """`/v1/models`, from memory."""
 
 from fastapi import APIRouter, Request
-from weft_api import OpenAIModelDetail, OpenAIModelList
+from weft_api import OpenAIAliasDetail, OpenAIModelDetail, OpenAIModelList
+from weft_fleet import AliasView
 
+from weft_gateway.domain.alias_shapes import openai_alias, openai_alias_detail
 from weft_gateway.domain.model_state import standing
 from weft_gateway.domain.shapes import openai_model, openai_model_detail
 from weft_gateway.inbound.http.answer import Answer, answering
@@ -22,13 +24,16 @@ class OpenAIModels:
         add("/v1/models/{id:path}", self.get, "GET")
 
     async def list(self, request: Request) -> Answer[OpenAIModelList]:
-        """Every model that is not deleted and that the caller may use, ready or not."""
-        created = self._directory.created
-        data = [openai_model(model, created.get(model.id, 0.0)) for model in self._directory.served(caller_of(request))]
+        """Every model and alias that is not deleted and that the caller may use, ready or not."""
+        caller, created = caller_of(request), self._directory.created
+        data = [openai_model(model, created.get(model.id, 0.0)) for model in self._directory.served(caller)]
+        data += [openai_alias(alias) for alias in self._directory.aliases(caller)]
         return Answer({"object": "list", "data": data})
 
-    async def get(self, request: Request, id: str) -> Answer[OpenAIModelDetail]:
-        """One model; under `weft`, how it stands and why."""
-        model = self._directory.model_for(id, caller_of(request))
+    async def get(self, request: Request, id: str) -> Answer[OpenAIModelDetail | OpenAIAliasDetail]:
+        """One model or alias; under `weft`, how it stands and why, or what it stands for."""
+        model = self._directory.model_or_alias_for(id, caller_of(request))
+        if isinstance(model, AliasView):
+            return Answer(openai_alias_detail(model, self._directory.stands))
         created = self._directory.created.get(model.id, 0.0)
         return Answer(openai_model_detail(model, created, standing(model, self._directory.replicas(model))))

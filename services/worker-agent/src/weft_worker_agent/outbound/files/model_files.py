@@ -2,43 +2,23 @@
 
 import json
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+from weft_contracts.digest import LORA
 from weft_contracts.engines import BUILTIN, FileFormat, Profiles
 from weft_contracts.facts.values import BuiltinSource, PathSource, Source, Weights
 
-from weft_worker_agent.domain.weights import weights_of_config
+from weft_worker_agent.domain.weights import weights_of_config, weights_of_header
 from weft_worker_agent.outbound.files.fingerprint import fingerprint
-from weft_worker_agent.outbound.files.metadata import Offer, offers
+from weft_worker_agent.outbound.files.found import Found, NotFound
+from weft_worker_agent.outbound.files.lora_files import look_at_lora
+from weft_worker_agent.outbound.files.metadata import offers
 from weft_worker_agent.outbound.files.sources import Files, SourceMissing, files_of, source_of
 
-_SPLIT = re.compile(r"(.*-)(\d{5})-of-(\d{5})\.gguf")
 _MAX_CONFIG = 4 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A model that this node has. `path` is what the engine loads; None where there is nothing to load."""
-
-    path: Path | None
-    size: int
-    weights: Weights
-    offers: tuple[Offer, ...]
-
-    def another_than(self, accepted: Weights) -> str | None:
-        """A sentence if these are not the files that a revision was accepted with."""
-        own = self.weights.fingerprint
-        if not own or not accepted.fingerprint or own == accepted.fingerprint:
-            return None
-        return f"{self.path} has changed since it was deployed: deploy it again"
-
-
-class NotFound(Exception):
-    """No usable model; the message is a sentence for people."""
 
 
 def look(source: str, engine: str, engines: Profiles = BUILTIN, formats: Sequence[FileFormat] = ()) -> Found:
@@ -49,6 +29,8 @@ def look(source: str, engine: str, engines: Profiles = BUILTIN, formats: Sequenc
         formats = profile.formats
     elif not formats:
         raise NotFound(f"this node knows no engine {engine}")
+    if source.startswith(LORA):
+        return look_at_lora(Path(source.removeprefix(LORA)), engine, formats)
     if not formats:
         return Found(None, 0, Weights(format="none"), ())
     try:
@@ -86,7 +68,8 @@ def _format_of(source: Source, formats: Sequence[FileFormat]) -> FileFormat:
 
 def _gguf(files: Files, engine: str) -> tuple[Found, list[Path]]:
     """What a GGUF file holds, and all files that it consists of."""
-    from weft_gguf.header import GgufError, read_header
+    from weft_gguf.header import GgufError
+    from weft_gguf.split import read_model
 
     path = files.path
     if path.is_dir():
@@ -94,37 +77,13 @@ def _gguf(files: Files, engine: str) -> tuple[Found, list[Path]]:
     if not path.is_file():
         raise NotFound(f"{path} is no ordinary file")
     try:
-        header = read_header(path)
+        header, parts = read_model(path)
     except GgufError as error:
         raise NotFound(f"{path}: {error}") from None
-    size, weight_bytes = header.file_bytes, header.tensor_bytes
-    parts = [path]
-    if header.splits > 1:
-        parts = _parts(path, header.splits)
-        size = weight_bytes = sum(part.stat().st_size for part in parts)  # the others hold little but tensors
-    weights = Weights(
-        format="gguf",
-        architecture=header.architecture,
-        weight_bytes=weight_bytes,
-        kv_bytes_per_token=round(header.kv_bytes_per_token()),
-        layers=header.layers,
-        heads=header.heads,
-        kv_heads=max(header.kv_heads, default=0),
-        context_tokens=header.context_length,
-        embeds=header.embeds,
-    )
-    return Found(path, size, weights, offers(files.metadata_folders, header.chat_template)), parts
-
-
-def _parts(path: Path, splits: int) -> list[Path]:
-    """All files of a split model."""
-    named = _SPLIT.fullmatch(path.name)
-    if named is None or int(named[2]) != 1:
-        raise NotFound(f"{path} is one part of a model in {splits} files: name the first, …-00001-of-{splits:05}.gguf")
-    parts = [path.with_name(f"{named[1]}{part:05}-of-{named[3]}.gguf") for part in range(1, splits + 1)]
-    if missing := [part.name for part in parts if not part.is_file()]:
-        raise NotFound(f"{path} is one of {splits} files, and {missing[0]} is missing")
-    return parts
+    if header.kind == "adapter":
+        raise NotFound(f"{path} is an adapter and no model")
+    weights = weights_of_header(header)
+    return Found(path, header.file_bytes, weights, offers(files.metadata_folders, header.chat_template)), list(parts)
 
 
 def _safetensors(files: Files, engine: str) -> tuple[Found, list[Path]]:

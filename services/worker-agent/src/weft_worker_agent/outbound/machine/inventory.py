@@ -79,7 +79,7 @@ def backends(
     made_up: tuple[Vendor, ...] = tuple(sorted(set(simulated))) or ("cpu",)
     found: list[Backend] = []
     for name, profile in known(own).items():
-        vendors = made_up if profile.made_up_devices else profile.vendors
+        vendors = made_up if profile.made_up_devices else profile.install.vendors or profile.vendors
         with contextlib.suppress(NotInstalled):
             version = own[name].version if name in own else version_of(profile)
             found.append(Backend(engine=name, version=version, vendors=vendors, profile=profile.digest))

@@ -22,13 +22,15 @@ from weft_worker_agent.domain.hosts import End, Host
 from weft_worker_agent.domain.own_part import Assignment
 from weft_worker_agent.domain.steering import Action, Forget, Retire, Signal, Start
 from weft_worker_agent.outbound.backends.installer import Installer, InstallFailed, Interpreter
-from weft_worker_agent.outbound.files.model_files import Found, NotFound, look
+from weft_worker_agent.outbound.files.found import Found, NotFound
+from weft_worker_agent.outbound.files.model_files import look
 from weft_worker_agent.outbound.machine.memory_kills import memory_kills
 from weft_worker_agent.outbound.mesh.node_secrets import HeldSecret, NodeSecrets, NoSecret, lines
 from weft_worker_agent.outbound.processes import launch
 from weft_worker_agent.outbound.processes.engine_ports import NoPort, next_port
 from weft_worker_agent.outbound.processes.host_entry import HostContext, HostEntry
 from weft_worker_agent.outbound.processes.launch import LaunchIdentity
+from weft_worker_agent.outbound.processes.loras import loras_of
 from weft_worker_agent.outbound.processes.supervisor_client import (
     SupervisedHost,
     SupervisorClient,
@@ -145,6 +147,7 @@ class Hosts(WatchedHosts):
             found = await asyncio.to_thread(look, identity.source, identity.engine, self.engines)
             if (changed := found.another_than(assignment.fact.spec.weights)) is not None:
                 raise NotFound(changed)
+            loras = await asyncio.to_thread(loras_of, assignment.fact.spec, self.engines)
             entry.offers, entry.model, entry.model_bytes = found.offers, found.path, found.size
             entry.port = next_port(self._context.address, self._first_port, self._ports())
             file = launch.write_launch_file(
@@ -159,6 +162,7 @@ class Hosts(WatchedHosts):
                 self._context.tls_folder,
                 self._canary_after_s,
                 self._threads,
+                loras,
             )
             secrets = await self._secrets_of(entry, assignment)
             argv = launch.command(interpreter.python, file, secrets=secrets is not None)

@@ -14,6 +14,7 @@ from weft_contracts.ids import Incarnation, NodeId, ReplicaId
 from weft_worker_agent.domain.claimed_devices import ClaimedDevice
 from weft_worker_agent.domain.own_part import Assignment
 from weft_worker_agent.outbound.files import private_file
+from weft_worker_agent.outbound.processes.loras import Lora
 from weft_worker_agent.outbound.supervisor.child import LIFELINE, SECRETS
 from weft_worker_agent.outbound.supervisor.environment import HOSTS, chosen
 
@@ -100,6 +101,7 @@ def write_launch_file(
     tls_folder: Path | None = None,
     canary_after_s: float = CANARY_AFTER_S,
     threads: int = 1,
+    loras: Sequence[Lora] = (),
 ) -> Path:
     """Write what a host needs to know and return the file's path; port 0: it chooses one. Raises OSError."""
     fact = assignment.fact
@@ -120,6 +122,8 @@ def write_launch_file(
         "tls_folder": str(tls_folder) if tls_folder is not None else None,
         "correlation_id": assignment.cause.correlation_id,
     }
+    if loras:
+        body["adapters"] = [asdict(lora) for lora in loras]
     if canary_after_s != CANARY_AFTER_S:
         body["canary_after_s"] = canary_after_s
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -4,6 +4,7 @@ import { keep, make, pill, say, sayOrHide } from "./elements.js";
 import { count, replicaName, sentence, shell, size, toneOf, word } from "./words.js";
 
 const TROUBLES_SHOWN = 8;
+const PROCESSOR = 0; // its index on every node
 const ORDER = ["bad", "warn", "wait", "idle", "good"]; // what needs an eye comes first
 /** @typedef {Record<string, number>} Figures By state */
 
@@ -20,7 +21,7 @@ export function showMesh(status) {
   const replicas = grouped(status.replicas);
   keep(at("models"), inOrder(status.models), (m) => m.id, modelCard);
   for (const card of at("models").children) {
-    card.showReplicas(replicas.get(card.dataset.key) ?? [], status.counts.replicas[card.dataset.key] ?? 0, status.progress);
+    card.showReplicas(replicas.get(card.dataset.key) ?? [], status);
   }
   at("no-models").hidden = status.models.length > 0;
   const nodes = inOrder(status.nodes);
@@ -118,19 +119,17 @@ function modelCard() {
     say(line, `./weft retry ${shell(model.name)}`);
     node.reason = model.reason;
   };
-  node.showReplicas = (
-    /** @type {API.ShownReplicaLine[]} */ some, /** @type {number} */ all, /** @type {Record<string, API.ReplicaProgress>} */ progress,
-  ) => {
+  node.showReplicas = (/** @type {API.ShownReplicaLine[]} */ some, /** @type {API.StatusPage} */ { counts, nodes, progress }) => {
     const own = [...some].sort((a, b) => rank(a.state) - rank(b.state));
     keep(replicas, own, (r) => r.id, replicaRow);
     const said = [node.reason];
     for (const row of replicas.children) {
-      row.showProgress(progress[row.dataset.key]);
+      row.showProgress(progress[row.dataset.key], nodes);
       row.hideReason(said);
       said.push(row.reason);
     }
     replicas.hidden = own.length === 0;
-    const left = all - own.length;
+    const left = (counts.replicas[node.dataset.key] ?? 0) - own.length;
     sayOrHide(more, left > 0 ? `and ${count(left, "more replica")}` : "");
   };
   return node;
@@ -144,11 +143,14 @@ function replicaRow() {
   const meter = make("div", { cls: "bar-track", attrs: { "aria-hidden": "true" }, children: [bar] });
   const node = make("li", { children: [name, where, state, about, meter, devices, reason] });
   let place = "", claimed = 0;
+  /** @type {API.Member[]} */
+  let members = [];
   node.show = (/** @type {API.ShownReplicaLine} */ replica) => {
     say(name, replicaName(replica.id, replica.model_name));
     name.title = replica.id;
     place = replica.node_name ? `on ${replica.node_name}` : "no place yet";
     claimed = replica.bytes;
+    members = replica.members;
     const leaving = !replica.wanted && replica.state !== "stopped";
     pill(state, leaving ? "idle" : toneOf(replica.state), leaving ? `${word(replica.state)}, retiring` : word(replica.state));
     node.reason = replica.reason ?? (replica.shunned ? `not asked now: ${replica.shunned}` : "");
@@ -156,11 +158,12 @@ function replicaRow() {
     reason.className = `reason ${toneOf(replica.state)}`;
   };
   // What its nodes say of it beside the log: what it waits for, and what it holds of the devices that it claims.
-  node.showProgress = (/** @type {API.ReplicaProgress | undefined} */ said) => {
-    const uses = said?.devices ?? [];
-    const used = uses.length === 1 ? uses[0].used : null;
+  node.showProgress = (/** @type {API.ReplicaProgress | undefined} */ said, /** @type {API.Node[]} */ nodes) => {
+    const uses = said?.devices ?? claims(members, nodes);
+    const named = uses.length > 1 || uses.some(({ index }) => index !== PROCESSOR);
+    const used = named ? null : (uses[0]?.used ?? null);
     say(where, claimed ? `${place}, ${used === null ? size(claimed) : `${size(used)} of ${size(claimed)}`}` : place);
-    sayOrHide(devices, uses.length > 1 ? uses.map(held).join("; ") : "");
+    sayOrHide(devices, named ? uses.map(held).join("; ") : "");
     sayOrHide(about, said?.about && sentence(said.about));
     about.className = `reason ${said?.install?.overdue ? "warn" : "wait"}`;
     const { install, load } = said ?? {};
@@ -173,6 +176,17 @@ function replicaRow() {
     if (node.reason && said.some((each) => each?.includes(node.reason))) reason.hidden = true;
   };
   return node;
+}
+
+/** What a replica claims, where nobody says what it holds. @param {API.Member[]} members @param {API.Node[]} nodes @returns {API.DeviceUse[]} */
+function claims(members, nodes) {
+  return members.flatMap(({ node, devices }) => {
+    const shape = nodes.find(({ id }) => id === node);
+    return devices.map(({ index, bytes }) => ({
+      node, node_name: shape?.name ?? "", index, claimed: bytes, used: null,
+      name: shape?.hardware?.devices.find((each) => each.index === index)?.name ?? "",
+    }));
+  });
 }
 
 /** @param {API.DeviceUse} device */
