@@ -36,6 +36,7 @@ from weft_contracts.facts.values import (
 )
 from weft_contracts.ids import CorrelationId, EventId, Incarnation, ModelId, NodeId, TokenId, replica_id
 from weft_contracts.subjects import Aggregate, machine, model, node, replica, run
+from weft_gateway.domain.progress_board import ProgressBoard
 from weft_gateway.inbound.admin.status import Status
 from weft_gateway.outbound.log_space import LogSpace
 from weft_gateway.projections.directory import Directory
@@ -137,7 +138,9 @@ def status(mesh: Mesh) -> Status:
     health: Any = SimpleNamespace(problems={}, ready=True)
     room = LogSpace(None, lambda: mesh.position)
     off = Tables(state="off", position=0)
-    return Status("bench", mesh.directory, projection, dispatcher, health, lambda: True, lambda: off, room, ProgressBoard())
+    return Status(
+        "bench", mesh.directory, projection, dispatcher, health, lambda: True, lambda: off, room, ProgressBoard()
+    )
 
 
 async def ask(app: FastAPI, tag: str | None = None, path: str = "/api/status") -> tuple[int, dict[str, str], int]:
