@@ -82,6 +82,19 @@ async def _pending(foe: Foe) -> None:
     await foe.is_shut_out(foe.shown, other)
 
 
+async def _asks_for_a_strange_secret(foe: Foe) -> None:
+    await foe.asks(403, foe.node.secret("cloud"))
+
+
+async def _asks_for_anothers_secret(foe: Foe) -> None:
+    await foe.asks(401, foe.node.secret("cloud", node=foe.victim))
+
+
+async def _asks_by_another_signature(foe: Foe) -> None:
+    await foe.asks(401, foe.node.secret("cloud", signed_for="other"))
+    await foe.asks(401, foe.node.secret("cloud", nonce=f"{time.time() - 3600:.3f}"))
+
+
 ATTACKS: tuple[Attack, ...] = (
     Attack(
         "Connects a second time with the same credential.",
@@ -145,5 +158,20 @@ ATTACKS: tuple[Attack, ...] = (
         "Waits for approval and tries all the same.",
         "It is `pending`: its polls answer 202 without a credential, and another's opens nothing.",
         _pending,
+    ),
+    Attack(
+        "Asks for a secret that nothing it is to run names.",
+        "403: a secret goes to nodes whose assignments name it, sealed to each.",
+        _asks_for_a_strange_secret,
+    ),
+    Attack(
+        "Asks for a secret in another node's name.",
+        "401: the asking is signed with the node's key, and this is not it.",
+        _asks_for_anothers_secret,
+    ),
+    Attack(
+        "Asks for a secret by its signature for another one, or by an old one.",
+        "401: a signature is for one name, and good for five minutes.",
+        _asks_by_another_signature,
     ),
 )

@@ -113,6 +113,22 @@ ATTACKS: tuple[Attack, ...] = (
         API + ".STREAM.MSG.GET.KV_credentials",
     ),
     sends("Lays out a credential for itself.", "$KV.credentials.{}"),
+    sends(
+        "Reads sealed secrets, its own copies or another's, or what an admin set.",
+        API + ".DIRECT.GET.KV_secrets.$KV.secrets.node.{worker}.cloud.1",
+        API + ".DIRECT.GET.KV_secrets.$KV.secrets.node.{}.cloud.1",
+        API + ".DIRECT.GET.KV_secrets.$KV.secrets.sealed.0123456789abcdef0123456789abcdef",
+        API + ".STREAM.MSG.GET.KV_secrets",
+        API + ".CONSUMER.CREATE.KV_secrets",
+    ),
+    sends(
+        "Lays out a secret for a node, or another key for admins to seal to.",
+        "$KV.secrets.node.{worker}.cloud.1",
+        "$KV.secrets.sealed.0123456789abcdef0123456789abcdef",
+        "$KV.secrets.key",
+        "weft.ev.mesh.mesh.secret_set",
+        "weft.ev.request.q-evil.secret_requested",
+    ),
     sends("Reads or writes the names of people.", "$KV.people.k-1", API + ".DIRECT.GET.KV_people.$KV.people.k-1"),
     sends("Reads or writes blobs.", "$O.blobs.C.x", "$O.blobs.M.x", API + ".DIRECT.GET.OBJ_blobs.$O.blobs.M.x"),
     sends(

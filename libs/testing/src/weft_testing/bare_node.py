@@ -31,11 +31,11 @@ GIB = 1 << 30
 class BareNode:
     """One key. Nothing happens by itself: each step is a call."""
 
-    def __init__(self, url: str, name: str, http: httpx.AsyncClient) -> None:
-        """`url` is the address of the gateway; `http` may be shared by many."""
+    def __init__(self, url: str, name: str, http: httpx.AsyncClient, key: KeyPair | None = None) -> None:
+        """`url` is the address of the gateway; `http` may be shared by many; `key` is that of a node there is."""
         self.url = url
         self.name = name
-        self.key = KeyPair.new(Role.USER)
+        self.key = key or KeyPair.new(Role.USER)
         self.id: NodeId = node_id_of(self.key.public)
         self.http = http
         self.errors: list[str] = []
@@ -61,6 +61,14 @@ class BareNode:
         signed = self.key.sign(f"weft-credential:{self.id}:{nonce}".encode())
         body = {"node": self.id, "nonce": nonce, "signature": base64.b64encode(signed).decode()}
         return await self.http.post(f"{self.url}/api/node/credential", json=body | fields)
+
+    async def secret(self, name: str, *, signed_for: str | None = None, **fields: Any) -> httpx.Response:
+        """Ask for a secret, once; `signed_for` is the name that is signed instead, `fields` stand in for what it would
+        say."""
+        nonce = fields.get("nonce", f"{time.time():.3f}")
+        signed = self.key.sign(f"weft-secret:{signed_for or name}:{self.id}:{nonce}".encode())
+        body = {"node": self.id, "nonce": nonce, "signature": base64.b64encode(signed).decode(), "name": name}
+        return await self.http.post(f"{self.url}/api/node/secret", json=body | fields)
 
     async def credential(self, timeout: float = 60.0) -> dict[str, Any]:
         """Poll until there is one. Raises TimeoutError; AssertionError where the gateway refuses."""

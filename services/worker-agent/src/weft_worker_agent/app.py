@@ -1,23 +1,18 @@
 """The agent's life: find the hosts that run, join, follow the log, and at the end stop all in order."""
 
 import asyncio
-import contextlib
 import secrets
 import signal
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from pydantic import SecretStr, ValidationError
 from starlette.applications import Starlette
 from weft_contracts.facts.machine import Reported
 from weft_contracts.subjects import worker_filters
-from weft_runtime import logs, traces, web
+from weft_runtime import logs, web
 from weft_runtime.health import Health
-from weft_runtime.lifeline import lifeline_closed
 
-from weft_worker_agent.domain.steering import TERM_TO_KILL_S
 from weft_worker_agent.inbound.claim_loop import watch_claims
 from weft_worker_agent.inbound.files import listening, metadata_route
 from weft_worker_agent.inbound.log_connection import LogConnection
@@ -28,6 +23,7 @@ from weft_worker_agent.inbound.pressure_loop import PressureWatch
 from weft_worker_agent.inbound.progress_loop import ProgressWatch
 from weft_worker_agent.inbound.secrets_loop import SecretsLoop
 from weft_worker_agent.inbound.steering_loop import SteeringLoop, follow_supervisor
+from weft_worker_agent.inbound.stopping import Stopping
 from weft_worker_agent.inbound.wake import Wake
 from weft_worker_agent.outbound.backends.environments import InstalledBackend
 from weft_worker_agent.outbound.backends.installer import Installer
@@ -35,24 +31,20 @@ from weft_worker_agent.outbound.machine import inventory
 from weft_worker_agent.outbound.machine.accelerators.nvidia import Nvml
 from weft_worker_agent.outbound.machine.accelerators.search import search
 from weft_worker_agent.outbound.machine.backends import environments
-from weft_worker_agent.outbound.mesh.certificate import NodeCertificate, NoKey, secured
+from weft_worker_agent.outbound.mesh.certificate import NodeCertificate
 from weft_worker_agent.outbound.mesh.credential import Credential
 from weft_worker_agent.outbound.mesh.gateway import Gateway
-from weft_worker_agent.outbound.mesh.identity import BadIdentity, NodeIdentity, load_or_make
-from weft_worker_agent.outbound.mesh.joining import CannotJoin, Joining
+from weft_worker_agent.outbound.mesh.identity import NodeIdentity
+from weft_worker_agent.outbound.mesh.joining import Joining
 from weft_worker_agent.outbound.mesh.lease import LeaseThread
 from weft_worker_agent.outbound.mesh.mesh_trust import MeshTrust
 from weft_worker_agent.outbound.mesh.node_secrets import NodeSecrets
 from weft_worker_agent.outbound.processes.hosts import Hosts
-from weft_worker_agent.outbound.processes.supervisor_client import SupervisorClient, SupervisorGone
-from weft_worker_agent.outbound.supervisor import join_token
-from weft_worker_agent.outbound.supervisor.agent_process import BAD_CONFIGURATION
-from weft_worker_agent.outbound.supervisor.join_token import BadToken
+from weft_worker_agent.outbound.processes.supervisor_client import SupervisorClient
 from weft_worker_agent.projections.own_log import OwnLog
 from weft_worker_agent.settings import WorkerSettings
 
 _BEAT_S = 1.0
-_LAST_WORDS_S = 3.0
 _log: Any = logs.get_logger("weft.worker_agent")
 
 
@@ -121,14 +113,24 @@ class Agent:
         self._lease: LeaseThread | None = None
         self._log_connection: LogConnection | None = None
         self._own_drain = OwnDrain(self._gateway, self._own)
-        self._stop = asyncio.Event()
         self._host_changed = Wake()
+        self._stopping = Stopping(
+            self._own,
+            self._hosts,
+            self._steering,
+            self._own_drain,
+            self._host_changed,
+            lambda: self._log_connection.reporting if self._log_connection is not None else None,
+            lifeline_fd=settings.lifeline_fd,
+            drain_s=settings.drain_timeout,
+            stop_s=settings.stop_timeout,
+        )
 
     async def run(self) -> None:
         """Live until told to stop. Raises CannotJoin, SupervisorGone, OSError."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._told_to_stop, number)
+            loop.add_signal_handler(number, self._stopping.told, number)
         await self._hosts.refresh()  # adopt what runs before anything else: it must not wait for the log
         listener = listening(self._settings.state, self._settings.http_host, self._settings.http_port)
         heard = worker_filters(self._identity.node)
@@ -153,14 +155,14 @@ class Agent:
             "progress": self._progress.run(),
             "leaving": self._own_drain.come_back(),
             **({"pressure": self._pressure.run()} if self._pressure is not None else {}),
-            "stop": self._stopped(),
+            "stop": self._stopping.run(),
         }
         tasks = [asyncio.create_task(work, name=name) for name, work in roots.items()]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()  # raises what ended it
-            if not self._stop.is_set():
+            if not self._stopping.begun.is_set():
                 raise RuntimeError(f"{done.pop().get_name()} has ended, which has no end")
         finally:
             if self._lease is not None:
@@ -254,85 +256,3 @@ class Agent:
             if self._lease is not None:
                 self._lease.beat()
             await asyncio.sleep(_BEAT_S)
-
-    def _told_to_stop(self, number: int) -> None:
-        """By its supervisor; SIGINT says that nothing is to be waited for."""
-        self._stop.set()
-        if number == signal.SIGINT:
-            self._own_drain.hurry.set()
-            if self._steering.grace_s is not None:
-                self._steering.shut_down(0.0)
-
-    async def _stopped(self) -> None:
-        """Wait for the stop, drain, then let the hosts end and the log know. Every step is bounded."""
-        fd = self._settings.lifeline_fd
-        waits: list[asyncio.Task[Any]] = [asyncio.create_task(self._stop.wait())]
-        if fd is not None:
-            waits.append(asyncio.create_task(lifeline_closed(fd)))
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        if waits[0].done() and self._settings.drain_timeout:
-            waits.append(asyncio.create_task(self._own_drain.drain(self._settings.drain_timeout)))
-            await asyncio.wait(waits[1:], return_when=asyncio.FIRST_COMPLETED)  # or the supervisor is gone
-        for wait in waits:
-            wait.cancel()
-        await asyncio.gather(*waits, return_exceptions=True)
-        self._stop.set()
-        grace = 0.0 if self._own_drain.hurry.is_set() else self._settings.stop_timeout
-        _log.info("worker stops", runs=sum(host.lives for host in self._hosts.view()), within=grace)
-        self._steering.shut_down(grace)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(grace + TERM_TO_KILL_S + 1.0):
-                while any(host.lives for host in self._hosts.view()):
-                    await self._host_changed.wait(0.2)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LAST_WORDS_S):
-                await self._last_words()
-        _log.info("worker stopped", left=sum(host.lives for host in self._hosts.view()))
-
-    async def _last_words(self) -> None:
-        """Until the log knows of every end. Without a connection there is nobody to tell."""
-        while self._log_connection is not None and (reporting := self._log_connection.reporting) is not None:
-            reporting.wake.ring()
-            if reporting.all_said or not self._own.may_decide:
-                return
-            await asyncio.sleep(0.05)
-
-
-def run_agent() -> int:
-    """Run the agent to its end; the exit status of the process. 78: starting it again is in vain."""
-    try:
-        given = join_token.taken().decode()
-        settings = WorkerSettings(join_token=SecretStr(given)) if given else WorkerSettings()
-        if settings.keeper_socket is None:
-            return _refuse("the agent is started by its supervisor: run python -m weft_worker_agent")
-        identity = load_or_make(settings.state)
-        certificate = secured(settings.state, settings.gateway_url, settings.token[1])
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = "WEFT_" + "_".join(str(part) for part in first["loc"]).upper()
-        return _refuse(f"{name}: {first['msg']}")
-    except (BadIdentity, NoKey, BadToken, OSError) as error:
-        return _refuse(str(error))
-    logs.configure("worker-agent", identity.node, settings.log_level, settings.log_format)
-    traces.configure("worker-agent", identity.node, settings.otlp_endpoint)
-    try:
-        asyncio.run(Agent(settings, settings.keeper_socket, identity, certificate).run())
-    except CannotJoin as refusal:
-        return _refuse(str(refusal))
-    except NoKey as error:
-        _log.error("the agent can't run", why=str(error))
-        return 1
-    except SupervisorGone as error:
-        _log.error("the supervisor is gone", why=str(error))
-        return 1
-    except OSError as error:
-        _log.error("the agent can't run", why=str(error))
-        return 1
-    finally:
-        traces.flush()
-    return 0
-
-
-def _refuse(sentence: str) -> int:
-    print(f"weft worker: {sentence}", file=sys.stderr)
-    return BAD_CONFIGURATION
