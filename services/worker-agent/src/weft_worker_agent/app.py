@@ -19,6 +19,7 @@ from weft_runtime.lifeline import lifeline_closed
 
 from weft_worker_agent.domain.steering import TERM_TO_KILL_S
 from weft_worker_agent.inbound.claim_loop import watch_claims
+from weft_worker_agent.inbound.disk_loop import watch_disks
 from weft_worker_agent.inbound.files import listening, metadata_route
 from weft_worker_agent.inbound.log_connection import LogConnection
 from weft_worker_agent.inbound.log_tails import LogTails
@@ -148,6 +149,7 @@ class Agent:
             "secrets": self._secrets.run(),
             "pulse": self._beat(),
             "machine": self._machine.run(),
+            "disks": watch_disks(lambda: self._machine.rebase(self._base_report())),
             "leaving": self._own_drain.come_back(),
             **({"pressure": self._pressure.run()} if self._pressure is not None else {}),
             "stop": self._stopped(),

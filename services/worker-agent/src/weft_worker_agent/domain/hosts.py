@@ -36,6 +36,8 @@ class End:
     """Requests that still ran when its time to finish was up."""
     uninstalled: bool = False
     """Its engine could not be installed, and another try may find a better day."""
+    room: int = 0
+    """Bytes that must be free on the disk of engines before that; 0: it wasn't for want of room."""
     last_lines: tuple[str, ...] = ()
     """Of its log, as far as they may be told: see `last_lines`."""
 

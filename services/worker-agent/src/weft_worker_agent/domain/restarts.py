@@ -1,6 +1,7 @@
 """How often a run is started again: at most 3 times in 10 minutes, ever slower, then given up.
 
-An engine that could not be installed is tried more often: an index comes back, and a disk is emptied.
+An engine that could not be installed is tried more often: an index comes back. One that the disk had no room for is
+tried when there is room, and not before.
 """
 
 from dataclasses import dataclass, replace
@@ -16,6 +17,11 @@ WAIT_FACTOR = 4.0
 MAX_INSTALLS = 14
 """Tries of one install under an assignment: some 45 minutes."""
 FIRST_INSTALL_WAIT_S, LONGEST_INSTALL_WAIT_S = 1.0, 300.0
+
+
+def install_wait_s(failed: int) -> float:
+    """Seconds between the last of so many failed tries of an install and the next."""
+    return min(FIRST_INSTALL_WAIT_S * WAIT_FACTOR ** (failed - 1), LONGEST_INSTALL_WAIT_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,8 @@ class Tries:
     given_up: GivenUp | None = None
     installs: int = 0
     """Installs that failed, one after the other."""
+    room: int = 0
+    """Bytes that must be free on the disk of engines before the next start; 0: it waits for no room."""
     counted: Incarnation | None = None
     """The host whose end was counted last."""
 
@@ -54,9 +62,10 @@ def ended(tries: Tries, host: Host, now: float) -> Tries:
     assert host.end is not None
     if tries.counted == host.incarnation:
         return tries
-    tries = replace(tries, counted=host.incarnation, installs=tries.installs + 1 if host.end.uninstalled else 0)
-    if 0 < tries.installs < MAX_INSTALLS:
-        wait = min(FIRST_INSTALL_WAIT_S * WAIT_FACTOR ** (tries.installs - 1), LONGEST_INSTALL_WAIT_S)
+    installs = tries.installs + 1 if host.end.uninstalled else 0
+    tries = replace(tries, counted=host.incarnation, installs=installs, room=host.end.room)
+    if 0 < installs < MAX_INSTALLS:
+        wait = install_wait_s(1 if tries.room else installs)
         return replace(tries, starts=tries.starts[:-1], next_at=now + wait)
     if tries.installs:
         return replace(tries, given_up=GivenUp(host.end.reason, False, host.end.last_lines))

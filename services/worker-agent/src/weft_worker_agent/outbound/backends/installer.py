@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-import ctypes
+import errno
 import json
 import os
 import platform
@@ -14,17 +14,20 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from weft_contracts.backends import BackendVariant, SystemNeed
+from weft_contracts.backends import BackendVariant
 from weft_contracts.engines import BUILTIN, EngineProfile
 from weft_contracts.facts.values import EngineName, Vendor
 from weft_runtime.logs import get_logger
 
+from weft_worker_agent.domain.disk_room import lacks_room, tells_of_full_disk, was_full
 from weft_worker_agent.domain.install_faults import InstallFault, fault_of, without_secrets
 from weft_worker_agent.domain.install_plan import InstallPlan, InstallStep, plan
 from weft_worker_agent.domain.install_progress import InstallProgress, heard
 from weft_worker_agent.outbound.backends import environments, host_code, uv_process
 from weft_worker_agent.outbound.backends.environments import InstalledBackend
+from weft_worker_agent.outbound.backends.free_bytes import free_bytes
 from weft_worker_agent.outbound.backends.sources import PackageSources
+from weft_worker_agent.outbound.backends.system_needs import missing_need
 
 _CHECK_S = 300.0
 _LOCK_AGAIN_S = 0.5
@@ -86,6 +89,11 @@ class Installer:
         self.installed = environments.installed(folder)
         self._code: Path | None = None
 
+    @property
+    def free(self) -> int | None:
+        """Bytes free on the disk of its folder; None: not known."""
+        return free_bytes(self._folder)
+
     def find(self, engine: EngineName, vendor: Vendor) -> InstalledBackend | None:
         """The newest environment of an engine for a vendor's devices."""
         return next((one for one in self.installed if (one.engine, one.vendor) == (engine, vendor)), None)
@@ -140,17 +148,27 @@ class Installer:
         name = wanted.name
         async with self._turns:
             try:
-                await asyncio.to_thread(_check_needs, wanted)
+                if (missing := await asyncio.to_thread(missing_need, wanted.variant)) is not None:
+                    raise InstallFailed(missing)
                 held = await self._locked(name)
                 try:
                     there = await asyncio.to_thread(environments.read, self._folder / name)
                     return there if there is not None else await self._make(wanted, held)
                 finally:
                     os.close(held)
-            except OSError as error:
-                words = without_secrets(error.strerror or str(error))
-                engine, version = wanted.engine, wanted.variant.version
-                raise InstallFailed(InstallFault(f"{engine} {version} could not be installed: {words}")) from None
+            except (OSError, InstallFailed) as error:
+                raise InstallFailed(self._fault(wanted, error)) from None
+
+    def _fault(self, wanted: InstallPlan, error: OSError | InstallFailed) -> InstallFault:
+        """What an install failed of. What was half made is gone by now."""
+        engine, variant = wanted.engine, wanted.variant
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT) if isinstance(error, OSError) else False
+        if full or tells_of_full_disk(str(error)):
+            return was_full(engine, variant.version, variant.disk, free_bytes(self._folder), str(self._folder))
+        if isinstance(error, InstallFailed):
+            return error.fault
+        words = without_secrets(error.strerror or str(error))
+        return InstallFault(f"{engine} {variant.version} could not be installed: {words}")
 
     async def _locked(self, name: str) -> int:
         while (held := await asyncio.to_thread(environments.lock, self._folder, name)) is None:
@@ -162,6 +180,10 @@ class Installer:
         """Make the environment under another name, and rename it when it is whole."""
         making = environments.making(self._folder, wanted.name)
         await asyncio.to_thread(environments.remove, making)
+        variant = wanted.variant
+        free = free_bytes(self._folder)
+        if (short := lacks_room(wanted.engine, variant.version, variant.disk, free, str(self._folder))) is not None:
+            raise InstallFailed(short)
         try:
             making.mkdir(mode=0o700, parents=True)
             cache, orders = making / "cache", making / "orders"
@@ -177,7 +199,6 @@ class Installer:
                 await self._run(wanted, argv, cache, held)
             self._move(wanted.name, InstallProgress("checking"))
             profile = await self._check(wanted, python)
-            variant = wanted.variant
             environments.write_about(making / "env", wanted.engine, variant.vendor, variant.version, profile)
             await asyncio.to_thread(os.rename, making / "env", self._folder / wanted.name)
             found = environments.read(self._folder / wanted.name)
@@ -277,25 +298,6 @@ def _written(step: InstallStep, folder: Path, number: int) -> list[str]:
             file.write_text("".join(f"{line}\n" for line in lines))
             flags += [flag, str(file)]
     return flags
-
-
-def _check_needs(wanted: InstallPlan) -> None:
-    """Raises InstallFailed with the need's sentence."""
-    for need in wanted.variant.needs:
-        if not _is_there(need):
-            raise InstallFailed(InstallFault(need.say, local=True))
-
-
-def _is_there(need: SystemNeed) -> bool:
-    if need.kind == "device":
-        return os.access(need.name, os.R_OK | os.W_OK)
-    if sys.platform != "linux":
-        return True
-    try:
-        ctypes.CDLL(need.name)
-    except OSError:
-        return False
-    return True
 
 
 def _unusable(wanted: InstallPlan, words: str) -> InstallFault:

@@ -16,6 +16,7 @@ from weft_contracts.formats import READS
 from weft_engine.installed import NotInstalled, profiles, version_of
 
 from weft_worker_agent.outbound.backends.environments import InstalledBackend
+from weft_worker_agent.outbound.backends.free_bytes import free_bytes
 from weft_worker_agent.outbound.files.sources import BUILTINS
 from weft_worker_agent.outbound.machine.backends import Environment
 
@@ -49,7 +50,7 @@ def report(
         agent_version=AGENT_VERSION,
         installs=Installs(
             allowed=install_folder is not None,
-            disk_free=_disk_free(install_folder) if install_folder is not None else None,
+            disk_free=free_bytes(install_folder) if install_folder is not None else None,
         ),
         reads=dict(READS),
     )
@@ -61,7 +62,7 @@ def hardware(models: Path, parts: int) -> Hardware:
     return Hardware(
         cpus=round(processors() / parts, 3),
         memory=memory,
-        disk_free=_disk_free(models),
+        disk_free=free_bytes(models),
         architecture=platform.machine(),
         devices=(Device(index=0, vendor="cpu", name=_processor_name(), memory=memory),),
     )
@@ -138,14 +139,6 @@ def _memory() -> int:
     with contextlib.suppress(OSError, ValueError):
         return min(total, int(_CGROUP_LIMIT.read_text()))
     return total
-
-
-def _disk_free(folder: Path) -> int | None:
-    """Bytes free on the disk that holds a folder; of its nearest parent if it isn't there yet."""
-    for place in (folder, *folder.parents):
-        with contextlib.suppress(OSError):
-            return int(psutil.disk_usage(str(place)).free)
-    return None
 
 
 def _processor_name() -> str:

@@ -266,7 +266,8 @@ class Hosts:
                 return
             fault = failed.fault
             again = not (fault.permanent or fault.local)
-            entry.set_end(End(None, fault.reason, fault.permanent, local=fault.local, uninstalled=again))
+            end = End(None, fault.reason, fault.permanent, local=fault.local, uninstalled=again, room=fault.room)
+            entry.set_end(end)
         except NoPort as error:
             entry.set_end(End(None, f"the engine could not be started: {error}", permanent=False))
         except (NotFound, DeviceGone) as missing:
@@ -299,6 +300,11 @@ class Hosts:
             entry.host = replace(entry.host, installing=False, started_at=self._context.clock())
             self._context.wake()
         return await installer.interpreter(backend) if backend is not None else own
+
+    @property
+    def install_room(self) -> int | None:
+        """Bytes free on the disk of engines; None: nothing is installed here, or it is not known."""
+        return self._installer.free if self._installer is not None else None
 
     async def _secrets_of(self, entry: HostEntry, assignment: Assignment) -> dict[str, HeldSecret] | None:
         """The values that a host is started with; None where its spec names none. Raises NoSecret."""
