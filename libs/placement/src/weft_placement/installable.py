@@ -26,6 +26,7 @@ def installable(
         return ""
     if not installs.allowed:
         return "may install none"
+    lies = {each.recipe for each in node.environments}
     found: dict[Vendor, BackendVariant] = {}
     refused: dict[str, None] = {}
     for device in hardware.devices:
@@ -34,7 +35,7 @@ def installable(
         variant = recipe.for_driver(device.vendor, device.driver)
         if variant is None:
             refused.setdefault(_without(device, recipe))
-        elif installs.disk_free is not None and installs.disk_free < variant.disk:
+        elif installs.disk_free is not None and installs.disk_free < variant.disk and variant.digest not in lies:
             refused.setdefault("has too little disk to install it")
         else:
             found[device.vendor] = variant
@@ -51,15 +52,21 @@ def obtainable(node: NodeView, engine: EngineProfile, recipe: BackendRecipe | No
 def to_install(
     node: NodeView, engine: EngineProfile, recipe: BackendRecipe | None, devices: Collection[int]
 ) -> BackendVariant | None:
-    """What the node must install before the engine runs on these devices of it; None: nothing."""
+    """What the engine is to run in on these devices of the node, which installs it where it is not there yet.
+
+    None: what lies there is used as it is.
+
+    Where the node made an environment itself, a newer recipe is installed beside it, if the node can have that.
+    """
     if node.hardware is None:
         return None
     vendors: set[Vendor] = {device.vendor for device in node.hardware.devices if device.index in devices}
     could = installable(node, engine, recipe)
-    missing = vendors - installed_for(node, engine)
     if isinstance(could, str):
         return None
-    return next((could[vendor] for vendor in sorted(missing) if vendor in could), None)
+    made: set[Vendor] = {each.vendor for each in node.environments if each.engine == engine.name}
+    wanted = (vendors - installed_for(node, engine)) | (vendors & made)
+    return next((could[vendor] for vendor in sorted(wanted) if vendor in could), None)
 
 
 def _runs(engine: EngineProfile) -> bool:

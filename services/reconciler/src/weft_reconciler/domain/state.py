@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from weft_contracts.commit import Recorded
+from weft_contracts.facts.mesh import BackendUpgraded
 from weft_contracts.facts.model import Deleted, Retried, Scaled, SpecAccepted, Unloaded
 from weft_contracts.facts.node import Assigned, Draining, Unassigned, WentOffline
 from weft_contracts.facts.run import Failed
@@ -70,7 +71,10 @@ class State:
                 self.names[recorded.aggregate] = recorded.sequence
             case "replica":
                 self.dirty[model_of(ReplicaId(recorded.aggregate.key))] = None
-            case "token" | "mesh" | "artifact" | "key":
+            case "mesh":
+                if any(isinstance(fact, BackendUpgraded) for fact in recorded.facts):
+                    self.dirty.update(dict.fromkeys(self.fleet.models))
+            case "token" | "artifact" | "key":
                 pass
 
     def _mark_dirty(self, recorded: Recorded) -> None:
