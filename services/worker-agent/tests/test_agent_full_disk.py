@@ -20,7 +20,8 @@ _WORKER = """
 import asyncio, json, subprocess, sys
 from pathlib import Path
 from weft_contracts.backends import BackendVariant
-from weft_worker_agent.outbound.backends.installer import Installer, InstallFailed
+from weft_worker_agent.outbound.backends.first_run import InstallFailed
+from weft_worker_agent.outbound.backends.installer import Installer
 from weft_worker_agent.outbound.backends.sources import PackageSources
 
 folder, wheels, variant, large = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4]

@@ -14,7 +14,8 @@ import pytest
 from weft_contracts.backends import BackendVariant, SystemNeed
 from weft_testing.wheels import wheels_of_installed, write_wheel
 from weft_worker_agent.outbound.backends import environments, host_code
-from weft_worker_agent.outbound.backends.installer import Installer, InstallFailed, Interpreter
+from weft_worker_agent.outbound.backends.first_run import InstallFailed
+from weft_worker_agent.outbound.backends.installer import Installer, Interpreter
 from weft_worker_agent.outbound.backends.sources import PackageSources
 
 ECHO = Path(__file__).parents[3] / "tests" / "packages" / "echo" / "weft_echo"

@@ -51,11 +51,8 @@ def decide(
         decision = answer(state, pending, now, limits, newcomers, services)
         if decision is not None and round.add(decision) and (by := newcomer(decision)) is not None:
             newcomers[by] += 1
-    for decision in (
-        *transitions(state, observations, timeouts),
-        *finished(state),
-        *expired(state, now, limits),
-        *superseded(state),
-    ):
+    for decision in (*transitions(state, observations, timeouts), *finished(state), *expired(state, now, limits)):
+        round.add(decision)
+    for decision in superseded(state):
         round.add(decision)
     return round.decisions

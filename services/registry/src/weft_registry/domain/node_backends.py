@@ -86,13 +86,13 @@ def _superseded(state: RegistryState) -> Iterator[Decision]:
     for node in state.fleet.nodes.values():
         if not node.environments or node.removed:
             continue
-        wished = {each.variant.digest for each in node.wishes.wanted.values()}
         old: dict[EngineName, list[str]] = {}
         for each in node.environments:
             if each.engine not in named:
                 named[each.engine] = frozenset(variant.digest for variant in variants_of(state.fleet, each.engine))
-            kept = not each.recipe or each.recipe in named[each.engine] or each.recipe in wished
-            if not kept and each.name not in node.wishes.retired:
+            if not each.recipe or each.recipe in named[each.engine] or each.name in node.wishes.retired:
+                continue
+            if all(each.recipe != wanted.variant.digest for wanted in node.wishes.wanted.values()):
                 old.setdefault(each.engine, []).append(each.name)
         if old:
             facts = tuple(

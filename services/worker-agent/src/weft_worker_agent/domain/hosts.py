@@ -52,6 +52,8 @@ class Host:
     started_at: float
     answering: Answering | None = None
     """None until it is ready."""
+    backend: str = ""
+    """The name of the environment that it runs in; empty: none that was made for it here."""
     installing: bool = False
     """Its engine is being installed: there is no process yet."""
     stalled: str = ""

@@ -12,6 +12,7 @@ import psutil
 from weft_contracts.engines import Profiles
 from weft_contracts.facts.machine import MOST_BACKENDS, Reported
 from weft_contracts.facts.values import Backend, Device, EngineName, Hardware, Installs, Vendor
+from weft_contracts.facts.values import InstalledBackend as TellsBackend
 from weft_contracts.formats import READS
 from weft_engine.installed import NotInstalled, profiles, version_of
 
@@ -32,6 +33,7 @@ def report(
     own: Mapping[EngineName, Environment] = MappingProxyType({}),
     installed: Sequence[InstalledBackend] = (),
     install_folder: Path | None = None,
+    environments: Sequence[TellsBackend] = (),
 ) -> Reported:
     """What the agent says of its machine, without its accelerators; takes some milliseconds.
 
@@ -42,11 +44,13 @@ def report(
         own: engines that have an environment of their own.
         installed: engines that were installed for replicas, the newest first.
         install_folder: where further ones go; None: nothing may be installed.
+        environments: all that were installed, as the log is told of them.
     """
     return Reported(
         hardware=hardware(models, parts),
         backends=backends(simulated, own, installed),
         builtins=builtins(),
+        environments=tuple(environments[:MOST_BACKENDS]),
         agent_version=AGENT_VERSION,
         installs=Installs(
             allowed=install_folder is not None,
@@ -112,7 +116,8 @@ def builtins() -> tuple[str, ...]:
 
 
 def differs(now: Reported, before: Reported | None) -> bool:
-    """Whether a report says something new. Free disk space that moved by less than a tenth does not."""
+    """Whether a report says something new. Free disk space that moved by less than a tenth does not, nor
+    does since when an unused environment is so."""
     if before is None:
         return True
     old, new = before.hardware.disk_free, now.hardware.disk_free
@@ -123,7 +128,14 @@ def differs(now: Reported, before: Reported | None) -> bool:
         old, new = theirs.disk_free, ours.disk_free
         if old is not None and new is not None and abs(new - old) < old // 10:
             now = now.model_copy(update={"installs": ours.model_copy(update={"disk_free": old})})
-    return now != before
+    since = {each.name: each.unused_since for each in before.environments if each.unused_since is not None}
+    same = tuple(
+        each.model_copy(update={"unused_since": since[each.name]})
+        if each.unused_since is not None and each.name in since
+        else each
+        for each in now.environments
+    )
+    return now.model_copy(update={"environments": same}) != before
 
 
 def processors() -> int:
