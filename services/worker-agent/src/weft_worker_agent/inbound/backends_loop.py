@@ -60,17 +60,17 @@ class BackendsLoop:
 
     async def turn(self) -> None:
         """One look, and what follows from it."""
-        used = self._hosts.environments
         if time.monotonic() >= self._looked_at + _LOOK_S:
             self._looked_at = time.monotonic()
-            await self._installer.look(used)
+            await self._installer.look(self._hosts.environments)
         if self._own.may_decide and not self._own.part.removed:
             self._tries = tries_of(self._own.part.wishes, self._tries)
             self._install()
             await self._remove()
         there = told(self._installer.installed, self._hosts.environments)
         if told_apart(there) != told_apart(self._shown):
-            await self._installer.look(used | self._hosts.environments)  # what has just ended was used until now
+            before = {each.name for each in self._shown if each.unused_since is None}
+            await self._installer.look(before | self._hosts.environments)  # what has just ended was used until now
             self._shown = told(self._installer.installed, self._hosts.environments)
             self._changed()
 
@@ -101,9 +101,8 @@ class BackendsLoop:
     async def _remove(self) -> None:
         part = self._own.part
         wanted = [(each.engine, each.variant) for each in part.wishes.wanted.values()]
-        wanted += [
-            (a.fact.spec.engine, a.fact.backend) for a in part.assignments.values() if a.fact.backend is not None
-        ]
+        assigned = [each.fact for each in part.assignments.values()]
+        wanted += [(fact.spec.engine, fact.backend) for fact in assigned if fact.backend is not None]
         needed = {self._installer.name_of(*each) for each in wanted}
         there = told(self._installer.installed, self._hosts.environments)
         for name in removable(part.wishes, there, needed, time.time(), self._keep_s):

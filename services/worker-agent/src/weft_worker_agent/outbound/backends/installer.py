@@ -135,7 +135,10 @@ class Installer:
     async def look(self, used: Collection[str]) -> None:
         """Note what is used, and see what others who share the folder have made and removed."""
         await asyncio.to_thread(environments.mark_used, self._folder, used)
-        self.installed = await asyncio.to_thread(environments.installed, self._folder)
+        before = self.installed
+        found = await asyncio.to_thread(environments.installed, self._folder)
+        if self.installed is before:  # else it was looked at too early
+            self.installed = found
 
     async def remove(self, name: str) -> bool:
         """Remove an environment that nothing uses; False where something does, or it can't be removed now."""
