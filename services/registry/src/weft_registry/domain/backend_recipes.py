@@ -64,6 +64,7 @@ def upgrade_backend(state: RegistryState, pending: PendingRequest, fact: Backend
         return pending.rejected(404, f"the catalogue has no recipe of {engine}")
     now = {variant.digest for variant in variants}
     made = {e.recipe for node in fleet.nodes.values() for e in node.environments if e.engine == engine}
+    made |= {w.variant.digest for n in fleet.nodes.values() for w in n.wishes.wanted.values() if w.engine == engine}
     version = ", ".join(sorted({variant.version for variant in variants}))
     if not (superseded := tuple(sorted(made - now)[:MOST_SUPERSEDED])):
         why = f"no node has anything else of {engine} than {version}"

@@ -18,7 +18,7 @@ from weft_requests import PendingRequest
 from weft_registry.domain.node_change import on_node
 from weft_registry.domain.state import RegistryState
 
-RETIRED_A_ROUND = 32
+CHANGED_A_ROUND = 32
 _USES = ("loading", "ready", "degraded", "stopping")
 
 
@@ -77,31 +77,49 @@ def used_by(fleet: Fleet, node: NodeView, environment: str) -> list[ReplicaId]:
 
 
 def superseded(state: RegistryState) -> Iterator[Decision]:
-    """Environments that no recipe names any more are to go once they were unused for a while."""
-    yield from islice(_superseded(state), RETIRED_A_ROUND)
+    """Wishes follow an upgrade, and environments that no recipe names any more are to go once unused for a while."""
+    yield from islice(_superseded(state), CHANGED_A_ROUND)
 
 
 def _superseded(state: RegistryState) -> Iterator[Decision]:
     named: dict[EngineName, frozenset[str]] = {}
     for node in state.fleet.nodes.values():
-        if not node.environments or node.removed:
+        if node.removed or not (node.environments or node.wishes.wanted):
             continue
-        old: dict[EngineName, list[str]] = {}
-        for each in node.environments:
-            if each.engine not in named:
-                named[each.engine] = frozenset(variant.digest for variant in variants_of(state.fleet, each.engine))
-            if not each.recipe or each.recipe in named[each.engine] or each.name in node.wishes.retired:
-                continue
-            if all(each.recipe != wanted.variant.digest for wanted in node.wishes.wanted.values()):
-                old.setdefault(each.engine, []).append(each.name)
-        if old:
-            facts = tuple(
-                BackendRetired(engine=engine, environments=tuple(names), why="no recipe names it")
-                for engine, names in sorted(old.items())
-            )
+        facts: tuple[BackendWanted | BackendRetired, ...] = (
+            *_wishes_that_follow(state.fleet, node),
+            *_unnamed(state.fleet, node, named),
+        )
+        if facts:
             aggregate, cause = node_of(node.id), Cause(CorrelationId(f"superseded-{node.id}"))
             change = Commit(aggregate, facts, Guard(aggregate, node.sequence), cause)
-            yield Decision((change,), f"{node.name} has environments that no recipe names")
+            yield Decision((change,), f"{node.name} has or wants what is superseded")
+
+
+def _wishes_that_follow(fleet: Fleet, node: NodeView) -> Iterator[BackendWanted]:
+    for wanted in node.wishes.wanted.values():
+        upgrade, recipe = fleet.upgraded.get(wanted.engine), fleet.recipes.get(wanted.engine)
+        engine = fleet.engines.get(wanted.engine)
+        if upgrade is None or recipe is None or engine is None or wanted.variant.digest not in upgrade.superseded:
+            continue
+        could = installable(node, engine, recipe)
+        variant = None if isinstance(could, str) else could.get(wanted.variant.vendor)
+        if variant is not None and variant != wanted.variant:
+            yield BackendWanted(engine=wanted.engine, variant=variant)
+
+
+def _unnamed(fleet: Fleet, node: NodeView, named: dict[EngineName, frozenset[str]]) -> Iterator[BackendRetired]:
+    """`named`: digests of the variants that the catalogue has of each engine; what is asked for is filled in."""
+    wished = {wanted.variant.digest for wanted in node.wishes.wanted.values()}
+    old: dict[EngineName, list[str]] = {}
+    for each in node.environments:
+        if each.engine not in named:
+            named[each.engine] = frozenset(variant.digest for variant in variants_of(fleet, each.engine))
+        kept = not each.recipe or each.recipe in named[each.engine] or each.recipe in wished
+        if not kept and each.name not in node.wishes.retired:
+            old.setdefault(each.engine, []).append(each.name)
+    for engine, names in sorted(old.items()):
+        yield BackendRetired(engine=engine, environments=tuple(names), why="no recipe names it")
 
 
 def variants_of(fleet: Fleet, engine: EngineName) -> tuple[BackendVariant, ...]:
