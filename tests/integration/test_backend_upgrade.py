@@ -12,7 +12,7 @@ from weft_worker_agent.outbound.backends.host_code import requirements
 
 ECHO = Path(__file__).parents[1] / "packages" / "echo" / "weft_echo"
 SPEC = {"source": {"kind": "builtin", "name": "tiny"}, "engine": "echo", "context_tokens": 64, "concurrency": 2}
-INSTALL_S = 300.0
+INSTALL_S = 120.0
 PROFILE: dict[str, Any] = {
     "name": "echo",
     "serves": ["chat"],
@@ -97,7 +97,7 @@ def test_an_engine_is_installed_ahead_upgraded_beside_what_runs_and_removed_when
 
         until("it has moved", moved, INSTALL_S)
         # and what nothing needs any more goes, while what was asked for ahead is now the new one
-        until("the old one is gone", lambda: set(made(mesh)) == {"2.0"}, 120)
+        until("the old one is gone", lambda: set(made(mesh)) == {"2.0"}, 60)
         until("its folder, too", lambda: [path.name[:9] for path in folder.glob("echo-*")] == ["echo-2.0-"])
         assert "warp and weft" == mesh.ask("warp and weft", "parrot")
 
