@@ -54,9 +54,9 @@ def assess(
         _failed(state, replica)
         or _silent(state, model, replica, revision, present, time)
         or (_outdated(model, replica) if revision is None else None)
-        or _left_behind(state, model, replica)
         or _draining(state, model, replica, revision, present, time)
         or _unloaded(state, model, replica, revision, time)
+        or _left_behind(state, model, replica)
         or Assessment(ReplicaStatus.SERVING if _serves(replica, present) else ReplicaStatus.STARTING)
     )
 
