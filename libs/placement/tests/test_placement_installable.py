@@ -71,6 +71,13 @@ def outcome(log: FleetLog) -> Placement | NoPlace:
         ((CPU,), (), Installs(disk_free=GIB - 1), "has no echo backend, and has too little disk to install it"),
         ((NVIDIA,), (), Installs(), "has no echo backend, and the catalogue has none for its devices"),
         (
+            (NVIDIA.model_copy(update={"build": "rocm"}),),
+            (gpu(),),
+            Installs(),
+            "has no echo backend, and its rocm build is on no public index: UV_INDEX, WEFT_INSTALL_INDEX or "
+            "WEFT_INSTALL_OFFLINE of its worker must name one that has it",
+        ),
+        (
             (NVIDIA,),
             (gpu("470.1"),),
             Installs(),
@@ -151,3 +158,11 @@ def test_what_the_node_made_itself_is_named_and_a_newer_recipe_is_made_beside_it
     with_environment(log, id, CPU, Installs(disk_free=GIB))
     assert newer == to_install(fleet.nodes[id], ECHO, fleet.recipes["echo"], {0})
     assert isinstance(outcome(log), Placement)
+
+
+def test_a_build_that_the_public_index_has_not_can_be_had_where_the_operator_named_another():
+    variant = NVIDIA.model_copy(update={"build": "rocm"})
+    log = a_mesh(variant)
+    id = a_node(log, "a", gpu(), installs=Installs(own_index=True))
+    assert isinstance(outcome(log), Placement)
+    assert variant == to_install(log.fleet.nodes[id], ECHO, log.fleet.recipes["echo"], {1})

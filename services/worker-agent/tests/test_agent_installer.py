@@ -128,6 +128,10 @@ def of_another_version(wheels: Path) -> BackendVariant:
     return VARIANT.model_copy(update={"version": "1.1"})
 
 
+def of_another_build(wheels: Path) -> BackendVariant:
+    return VARIANT.model_copy(update={"build": "rocm"})
+
+
 def of_no_profile(wheels: Path) -> BackendVariant:
     write_wheel(wheels, "weft-echo", "1.0", {"weft_echo/__init__.py": ""})
     return VARIANT
@@ -145,6 +149,7 @@ def of_a_missing_library(wheels: Path) -> BackendVariant:
         (of_no_such_version, "there is no version of weft-echo==3.0", False, False),
         (of_a_conflict, "requirements are unsatisfiable", True, False),
         (of_another_version, "its package weft-echo has the version 1.0", True, True),
+        (of_another_build, "weft-echo 1.0 is no rocm build: name an index that has one", False, True),
         (of_no_profile, "there is no engine 'echo' in this environment", False, True),
         (of_a_missing_library, "install libnobody-has", False, True),
     ],
@@ -292,6 +297,22 @@ def test_where_packages_come_from_is_the_operators_and_stands_in_the_environment
     offline = PackageSources(offline=tmp_path).environment(tmp_path, find_links=False, environ=environ)
     assert (str(tmp_path), "1") == (offline["UV_FIND_LINKS"], offline["UV_NO_INDEX"])
     assert "UV_DEFAULT_INDEX" not in offline
+
+
+@pytest.mark.parametrize(
+    ("sources", "environ", "named"),
+    [
+        (PackageSources(), {}, False),
+        (PackageSources(find_links="/wheels"), {"PIP_FIND_LINKS": "/wheels"}, False),
+        (PackageSources(offline=Path("/wheels")), {}, True),
+        (PackageSources(index="https://index.invalid"), {}, True),
+        (PackageSources(), {"UV_INDEX": "https://index.invalid"}, True),
+    ],
+)
+def test_an_operator_who_named_an_index_may_have_builds_that_the_public_one_has_not(
+    sources: PackageSources, environ: dict[str, str], named: bool
+) -> None:
+    assert named == sources.own_index(environ)
 
 
 def test_what_is_no_whole_environment_is_none(tmp_path: Path) -> None:

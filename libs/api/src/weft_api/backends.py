@@ -88,6 +88,7 @@ class BackendVariant(TypedDict):
     hashes: dict[str, list[str]]
     locked: bool
     find_links: bool
+    build: str
     driver_least: str
     driver_below: str
     disk: int

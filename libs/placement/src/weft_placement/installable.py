@@ -7,6 +7,8 @@ from weft_contracts.engines import BUILTIN, EngineProfile, is_of
 from weft_contracts.facts.values import Device, Vendor
 from weft_fleet import NodeView
 
+_NAMED_BY = "UV_INDEX, WEFT_INSTALL_INDEX or WEFT_INSTALL_OFFLINE of its worker"
+
 
 def installed_for(node: NodeView, engine: EngineProfile) -> frozenset[Vendor]:
     """The vendors of devices that the node's backends of this engine can use."""
@@ -37,6 +39,10 @@ def installable(
             refused.setdefault(_without(device, recipe))
         elif installs.disk_free is not None and installs.disk_free < variant.disk and variant.digest not in lies:
             refused.setdefault("has too little disk to install it")
+        elif variant.build and not installs.own_index and variant.digest not in lies:
+            refused.setdefault(
+                f"its {variant.build} build is on no public index: {_NAMED_BY} must name one that has it"
+            )
         else:
             found[device.vendor] = variant
     return found or " and ".join(refused) or "the catalogue has none for its devices"

@@ -244,6 +244,7 @@ class Agent:
             self._installed,
             settings.backends_folder if self._installer is not None else None,
             told(self._installed, self._hosts.environments),
+            settings.package_sources.own_index(),
         )
 
     def _installs_changed(self) -> None:

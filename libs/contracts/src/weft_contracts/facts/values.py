@@ -135,6 +135,8 @@ class Installs(Value, frozen=True):
     """Whether its operator lets it."""
     disk_free: Count | None = None
     """Of the disk that takes it; None: not known."""
+    own_index: bool = False
+    """Whether its operator named an index, or a folder for one: builds that the public index has not may be there."""
 
 
 class Addresses(Value, frozen=True):

@@ -64,6 +64,9 @@ async def first_run(wanted: InstallPlan, python: Path, code: Mapping[str, str]) 
         raise InstallFailed(
             replace(_unusable(wanted, f"its package {variant.package} has the version {version}"), permanent=True)
         )
+    if not version.partition("+")[2].startswith(variant.build):
+        words = f"{variant.package} {version} is no {variant.build} build: name an index that has one before others"
+        raise InstallFailed(_unusable(wanted, words))
     return profile
 
 

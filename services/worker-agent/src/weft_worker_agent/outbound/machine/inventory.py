@@ -34,6 +34,7 @@ def report(
     installed: Sequence[InstalledBackend] = (),
     install_folder: Path | None = None,
     environments: Sequence[TellsBackend] = (),
+    own_index: bool = False,
 ) -> Reported:
     """What the agent says of its machine, without its accelerators; takes some milliseconds.
 
@@ -44,6 +45,7 @@ def report(
         own: engines that have an environment of their own.
         installed: engines that were installed for replicas, the newest first.
         install_folder: where further ones go; None: nothing may be installed.
+        own_index: whether the operator named where packages come from.
         environments: all that were installed, as the log is told of them.
     """
     return Reported(
@@ -55,6 +57,7 @@ def report(
         installs=Installs(
             allowed=install_folder is not None,
             disk_free=free_bytes(install_folder) if install_folder is not None else None,
+            own_index=own_index,
         ),
         reads=dict(READS),
     )
