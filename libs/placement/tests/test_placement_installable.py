@@ -74,8 +74,8 @@ def outcome(log: FleetLog) -> Placement | NoPlace:
             (NVIDIA.model_copy(update={"build": "rocm"}),),
             (gpu(),),
             Installs(),
-            "has no echo backend, and its rocm build is on no public index: UV_INDEX, WEFT_INSTALL_INDEX or "
-            "WEFT_INSTALL_OFFLINE of its worker must name one that has it",
+            "has no echo backend, and the catalogue has none for its devices and its rocm build is on no public index: "
+            "UV_INDEX, WEFT_INSTALL_INDEX or WEFT_INSTALL_OFFLINE of its worker must name one",
         ),
         (
             (NVIDIA,),

@@ -40,9 +40,7 @@ def installable(
         elif installs.disk_free is not None and installs.disk_free < variant.disk and variant.digest not in lies:
             refused.setdefault("has too little disk to install it")
         elif variant.build and not installs.own_index and variant.digest not in lies:
-            refused.setdefault(
-                f"its {variant.build} build is on no public index: {_NAMED_BY} must name one that has it"
-            )
+            refused.setdefault(f"its {variant.build} build is on no public index: {_NAMED_BY} must name one")
         else:
             found[device.vendor] = variant
     return found or " and ".join(refused) or "the catalogue has none for its devices"
