@@ -64,12 +64,24 @@ def states(mesh: MeshUnderTest, model: str) -> list[str]:
     return [each["state"] for each in mesh.replicas() if each["model_name"] == model]
 
 
+def under_way(mesh: MeshUnderTest, engine: str) -> list[dict[str, Any]]:
+    """What the first worker says of how far an engine's install is."""
+    return [each for each in backends(mesh)["installs"] if each["engine"] == engine]
+
+
+def memory_of(mesh: MeshUnderTest, replica: str) -> list[dict[str, Any]]:
+    """The devices that a replica claims, as far as it is told what it holds there."""
+    replicas = json.loads(mesh.weft("status", "--json").stdout)["replicas"]
+    (found,) = (each["devices"] for each in replicas if each["id"] == replica)
+    return [each for each in found if each["used"] is not None]
+
+
 def half_made(folder: Path) -> list[str]:
     return [path.name for path in folder.glob(".making-*")] if folder.exists() else []
 
 
 @pytest.mark.slow
-@pytest.mark.sabotage("backend-not-installed")
+@pytest.mark.sabotage("backend-not-installed", "unseen-progress")
 def test_an_engine_is_installed_where_a_replica_needs_it_and_when_what_hinders_it_is_gone(tmp_path: Path) -> None:
     # given a worker that knows nothing of an engine, and packages that it can't read yet
     wheels, folder = tmp_path / "wheels", tmp_path / "backends"
@@ -89,6 +101,10 @@ def test_an_engine_is_installed_where_a_replica_needs_it_and_when_what_hinders_i
         until("the installer runs", lambda: uv_of(mesh), 60)
         (install,) = until("it is listed", lambda: backends(mesh)["installing"])
         assert ("echo", "parrot") == (install["engine"], install["model_name"])
+        # and how far that is, in the status, too
+        (told,) = until("its phase is told", lambda: under_way(mesh, "echo"), 60)
+        assert ("1.0", "cpu", "resolving", False) == tuple(told[k] for k in ("version", "vendor", "phase", "overdue"))
+        until("the status says it", lambda: "installing echo: choosing packages" in mesh.weft("status").stdout)
 
         # when the agent is killed in the middle of it
         (uv,) = uv_of(mesh)
@@ -110,8 +126,8 @@ def test_an_engine_is_installed_where_a_replica_needs_it_and_when_what_hinders_i
         # when they are there, and can't be read as before, so that the next try waits
         away.rename(wheels)
         # then the reason stands beside it
-        told = until("beside the next try", lambda: [i for i in backends(mesh)["installing"] if i["last_end"]], 180)
-        assert "echo 1.0 could not be installed" in told[0]["last_end"]
+        ended = until("beside the next try", lambda: [i for i in backends(mesh)["installing"] if i["last_end"]], 180)
+        assert "echo 1.0 could not be installed" in ended[0]["last_end"]
 
         # when they can be read
         wheel.unlink()
@@ -130,6 +146,11 @@ def test_an_engine_is_installed_where_a_replica_needs_it_and_when_what_hinders_i
         there = until("it is listed", lambda: [b for b in backends(mesh)["installed"] if b["engine"] == "echo"])
         assert ("1.0", ["cpu"]) == (there[0]["version"], there[0]["vendors"])
         assert [] == half_made(folder)
+        # and nothing is said to be installed any more, but what the replica holds of what it claims
+        until("no install is told", lambda: not under_way(mesh, "echo"), 60)
+        (held,) = until("its memory is told", lambda: memory_of(mesh, key), 60)
+        assert 0 < held["used"]
+        assert 0 < held["claimed"]
 
 
 @pytest.mark.slow
@@ -151,7 +172,21 @@ def test_a_worker_with_nothing_installs_vllm_and_answers_on_the_processor(tmp_pa
         # then it is seen to be installed, to load, and to answer
         (install,) = until("it is installed", lambda: backends(mesh)["installing"], 60)
         assert ("vllm", "tiny-vllm") == (install["engine"], install["model_name"])
-        until("it loads", lambda: "loading" in states(mesh, "tiny-vllm"), INSTALL_S)
+        seen: list[dict[str, Any]] = []
+
+        def installed() -> bool:
+            found = backends(mesh)
+            seen.extend(each for each in found["installs"] if each["engine"] == "vllm")
+            return any(each["engine"] == "vllm" for each in found["installed"])
+
+        until("it is there", installed, INSTALL_S)
+        # with phases and bytes on the way, and no more of either than there is
+        assert {"fetching", "checking"} <= {each["phase"] for each in seen}
+        assert any(each["package"] for each in seen)
+        counted = [(each["fetched"], each["total"]) for each in seen if each["total"] is not None]
+        assert any(0 < fetched for fetched, _ in counted)
+        assert all(0 <= fetched <= total for fetched, total in counted)
+        assert all(each["left_s"] is None or each["left_s"] > 0 for each in seen)
         until("it is ready", lambda: "ready" in states(mesh, "tiny-vllm"), INSTALL_S)
         assert "The capital of France is Paris." == mesh.ask(model="tiny-vllm", temperature=0)
         there = until("it is listed", lambda: [b for b in backends(mesh)["installed"] if b["engine"] == "vllm"])

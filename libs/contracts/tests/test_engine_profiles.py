@@ -54,7 +54,7 @@ def test_a_profile_comes_back_from_json_with_its_digest(profile: EngineProfile) 
 
 REPORTED = {
     "llama.cpp": ("5e961dfa484fa051",),
-    "vllm": ("b512655f5c950b66",),
+    "vllm": ("b512655f5c950b66", "7b04644ae33ebee6"),
     "simulated": ("7c2905e49796334e",),
     "openai": ("b08e10d214613c7a",),
 }

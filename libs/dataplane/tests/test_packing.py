@@ -36,7 +36,8 @@ endings = st.one_of(
         error=st.text(max_size=300),
     ),
 )
-requests = st.lists(st.tuples(segments, endings), max_size=8)
+thoughts = st.lists(st.text(max_size=2000), max_size=3)
+requests = st.lists(st.tuples(segments, endings, thoughts), max_size=8)
 
 
 def outputs_of(frames: list[pb.EngineFrame]) -> dict[int, list[pb.Output]]:
@@ -49,17 +50,19 @@ def outputs_of(frames: list[pb.EngineFrame]) -> dict[int, list[pb.Output]]:
 
 @given(requests, st.integers(600, 5000))
 def test_packing_keeps_every_text_id_and_end_in_order_and_no_frame_exceeds_the_bound(
-    requests: list[tuple[list[Segment], Ending | None]], limit: int
+    requests: list[tuple[list[Segment], Ending | None, list[str]]], limit: int
 ) -> None:
     limit += 4 * 300  # an error is one piece
-    pending = [(i + 1, segments, ending) for i, (segments, ending) in enumerate(requests)]
+    pending = [(i + 1, segments, ending, thoughts) for i, (segments, ending, thoughts) in enumerate(requests)]
 
     frames = pack(pending, [], LOAD, limit)
 
     assert all(frame.ByteSize() <= limit for frame in frames)
     found = outputs_of(frames)
-    for number, segments, ending in pending:
+    for number, segments, ending, thoughts in pending:
         outputs = found.get(number, [])
+        assert "".join(thoughts) == "".join(o.reasoning for o in outputs)
+        assert [bool(o.reasoning) for o in outputs] == sorted((bool(o.reasoning) for o in outputs), reverse=True)
         assert "".join(t for t, _, _ in segments) == "".join(o.text for o in outputs)
         assert [i for _, ids, _ in segments for i in ids] == [i for o in outputs for i in o.token_ids]
         assert [s for _, _, scores in segments for s in scores] == [s for o in outputs for s in o.scores]
@@ -79,7 +82,7 @@ def test_packing_keeps_every_text_id_and_end_in_order_and_no_frame_exceeds_the_b
 def test_an_output_holds_exactly_the_ids_that_make_its_text_unless_one_token_exceeds_a_frame(
     segments: list[Segment],
 ) -> None:
-    frames = pack([(1, segments, None)], [], LOAD, 400)
+    frames = pack([(1, segments, None, ())], [], LOAD, 400)
 
     ends: list[tuple[int, int]] = [(0, 0)]
     for text, ids, _ in segments:
@@ -92,7 +95,7 @@ def test_an_output_holds_exactly_the_ids_that_make_its_text_unless_one_token_exc
 
 
 def test_a_step_of_all_requests_is_one_frame() -> None:
-    pending = [(i, [(" token", [i], ())], None) for i in range(1, 1001)]
+    pending = [(i, [(" token", [i], ())], None, ()) for i in range(1, 1001)]
 
     frames = pack(pending, [], LOAD)
 
@@ -108,7 +111,7 @@ def test_a_frame_without_outputs_still_carries_the_load() -> None:
 def test_a_text_of_a_megabyte_is_cut_at_characters_and_arrives_whole() -> None:
     text = "é€😀a" * 300_000
 
-    frames = pack([(1, [(text, [5], ())], Ending(pb.FINISH_STOP))], [], LOAD)
+    frames = pack([(1, [(text, [5], ())], Ending(pb.FINISH_STOP), ())], [], LOAD)
 
     assert all(frame.ByteSize() <= MAX_FRAME_BYTES for frame in frames)
     outputs = outputs_of(frames)[1]
@@ -120,7 +123,7 @@ def test_a_text_of_a_megabyte_is_cut_at_characters_and_arrives_whole() -> None:
 def test_answers_are_packed_beside_outputs_within_the_bound() -> None:
     answers = [pb.Answer(question=i, error="e" * 900) for i in range(1000)]
 
-    frames = pack([(1, [("a", [1], ())], None)], answers, LOAD)
+    frames = pack([(1, [("a", [1], ())], None, ())], answers, LOAD)
 
     assert all(frame.ByteSize() <= MAX_FRAME_BYTES for frame in frames)
     assert answers == [answer for frame in frames for answer in frame.step.answers]

@@ -4,9 +4,10 @@
 
 PYTHON is that of an environment with vLLM and weft-engine (`weft_testing.vllm_environment` makes one), MODEL a folder
 with safetensors. Both ways run the same prompts, greedily, past the model's end, so many tokens each; both engines
-stay up and are asked in turns, because other work on the machine slows both. In the bare way a task for each stream
-takes vLLM's outputs, its own text with them, and counts. The session's client, whose sinks only count, is a process
-beside the host: on two cores it takes its share of them.
+stay up and are asked in turns, because other work on the machine slows both. That moves throughput; the CPU time a
+token of either's first process it moves much less, and vLLM's processes below it do the same in both ways. In the bare
+way a task for each stream takes vLLM's outputs, its own text with them, and counts. The session's client, whose sinks
+only count, is a process beside the host: on two cores it takes its share of them.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+import psutil
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import SessionClient, make_hello
 from weft_engine.adapters.vllm_child import bind_children
@@ -123,6 +125,12 @@ def process(*words: str) -> Generator[subprocess.Popen[str]]:
             started.kill()
 
 
+def cpu_s(pid: int) -> float:
+    """Seconds of CPU that a process took so far, without those below it."""
+    times = psutil.Process(pid).cpu_times()
+    return times.user + times.system
+
+
 def said(started: subprocess.Popen[str]) -> str:
     """Its next line."""
     assert started.stdout is not None
@@ -147,7 +155,10 @@ async def measure(given: argparse.Namespace) -> None:
             for streams in given.streams:
                 alone: list[float] = []
                 hosted: list[float] = []
+                alone_us: list[float] = []
+                hosted_us: list[float] = []
                 for turn in range(given.rounds + 1):
+                    cpu = cpu_s(native.pid), cpu_s(host.pid)
                     native.stdin.write(f"{streams} {given.tokens}\n")
                     native.stdin.flush()
                     bare_s = float(said(native))
@@ -155,11 +166,15 @@ async def measure(given: argparse.Namespace) -> None:
                     if turn:  # the first warms up
                         alone.append(streams * given.tokens / bare_s)
                         hosted.append(streams * given.tokens / session_s)
+                        alone_us.append((cpu_s(native.pid) - cpu[0]) / streams / given.tokens * 1e6)
+                        hosted_us.append((cpu_s(host.pid) - cpu[1]) / streams / given.tokens * 1e6)
                 lost = [1 - one / other for one, other in zip(hosted, alone, strict=True)]
                 print(
                     f"{streams} streams: AsyncLLM {statistics.median(alone):.0f} tokens/s, "
                     f"session {statistics.median(hosted):.0f}, lost {statistics.median(lost):+.1%} "
-                    f"({min(lost):+.1%} to {max(lost):+.1%}), load {os.getloadavg()[0]:.1f}",
+                    f"({min(lost):+.1%} to {max(lost):+.1%}), CPU a token {statistics.median(alone_us):.0f} µs "
+                    f"({min(alone_us):.0f} to {max(alone_us):.0f}) and {statistics.median(hosted_us):.0f} µs "
+                    f"({min(hosted_us):.0f} to {max(hosted_us):.0f}), load {os.getloadavg()[0]:.1f}",
                     flush=True,
                 )
             await client.close()

@@ -7,8 +7,9 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -125,19 +126,36 @@ def write_random_folder(folder: Path) -> Path:
     for i, token in enumerate(VOCABULARY):
         if token in SPECIAL or not (token.isascii() and token.isprintable()):
             output[i] = 0
-    tensors = {"model.embed_tokens.weight": draw.normal(0, 1, (len(VOCABULARY), WIDTH)), "lm_head.weight": output}
+    embedding = draw.normal(0, 1, (len(VOCABULARY), WIDTH))
+    return write_folder(
+        folder, embedding, output, lambda rows, columns: draw.normal(0, 1.5 / np.sqrt(columns), (rows, columns))
+    )
+
+
+def write_folder(
+    folder: Path,
+    embedding: Weights,
+    output: Weights,
+    block: Callable[[int, int], Weights],
+    *,
+    chunks: Sequence[str] = (),
+    template: str = TEMPLATE,
+) -> Path:
+    """A Llama of two blocks in a folder with safetensors. `chunks`: further tokens, each a text of its own."""
+    words_in_all = len(VOCABULARY) + len(chunks)
+    tensors = {"model.embed_tokens.weight": embedding, "lm_head.weight": output}
     tensors["model.norm.weight"] = np.ones(WIDTH)
     shapes = {f"self_attn.{name}_proj": (WIDTH, WIDTH) for name in "qkvo"}
     shapes |= {"mlp.gate_proj": (INNER, WIDTH), "mlp.up_proj": (INNER, WIDTH), "mlp.down_proj": (WIDTH, INNER)}
     for layer in range(LAYERS):
         for name, (rows, columns) in shapes.items():
-            weights = draw.normal(0, 1.5 / np.sqrt(columns), (rows, columns))
-            tensors[f"model.layers.{layer}.{name}.weight"] = weights
+            tensors[f"model.layers.{layer}.{name}.weight"] = block(rows, columns)
         for name in ("input_layernorm", "post_attention_layernorm"):
             tensors[f"model.layers.{layer}.{name}.weight"] = np.ones(WIDTH)
     folder.mkdir()
     write_safetensors(folder / "model.safetensors", tensors)
     added = [{"id": i, "content": each, "special": True} for i, each in enumerate(SPECIAL)]
+    added += [{"id": len(VOCABULARY) + i, "content": each, "special": False} for i, each in enumerate(chunks)]
     plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
     letters = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
     words = {"type": "BPE", "vocab": {each: i for i, each in enumerate(VOCABULARY)}, "merges": MERGES}
@@ -150,7 +168,7 @@ def write_random_folder(folder: Path) -> Path:
             "num_hidden_layers": LAYERS,
             "num_attention_heads": HEADS,
             "num_key_value_heads": HEADS,
-            "vocab_size": len(VOCABULARY),
+            "vocab_size": words_in_all,
             "max_position_embeddings": CONTEXT,
             "rms_norm_eps": 1e-5,
             "tie_word_embeddings": False,
@@ -161,7 +179,7 @@ def write_random_folder(folder: Path) -> Path:
             "tokenizer_class": "PreTrainedTokenizerFast",
             "bos_token": SPECIAL[0],
             "eos_token": SPECIAL[2],
-            "chat_template": TEMPLATE,
+            "chat_template": template,
         },
         "tokenizer.json": {
             "version": "1.0",
@@ -219,10 +237,10 @@ class HostProcess:
         self.phases: list[dict[str, Any]] = []
         self.port = 0
 
-    async def phase(self, name: str) -> dict[str, Any]:
+    async def phase(self, name: str, within_s: float = START_S) -> dict[str, Any]:
         """Read phases until this one."""
         assert self.process.stdout is not None
-        async with asyncio.timeout(START_S):
+        async with asyncio.timeout(within_s):
             while line := await self.process.stdout.readline():
                 said = json.loads(line)
                 self.phases.append(said)
@@ -315,13 +333,42 @@ def start_vllm(vllm_python: str, tmp_path_factory: pytest.TempPathFactory) -> Ca
 
 
 @pytest.fixture(scope="session")
-def random_vllm(
-    start_vllm: Callable[..., VllmHost], tmp_path_factory: pytest.TempPathFactory
-) -> Generator[VllmHost, None, None]:
-    """A host that runs random weights, as `random_model` are, from a folder with safetensors."""
-    model = write_random_folder(tmp_path_factory.mktemp("models") / "random")
+def random_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Random weights, as `random_model` are, in a folder with safetensors."""
+    return write_random_folder(tmp_path_factory.mktemp("models") / "random")
+
+
+@pytest.fixture(scope="session")
+def write_scripts(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Sequence[Sequence[str]], str], Path]:
+    """Writes a model in a folder that goes from each token of a script to the next, and ends its answer after the
+    last; no token may stand in two places. The template decides by its last token which script is said."""
+
+    def write(scripts: Sequence[Sequence[str]], template: str) -> Path:
+        chunks = [chunk for script in scripts for chunk in script]
+        assert len(chunks) == len(set(chunks)) < WIDTH
+        embedding, output = (np.zeros((len(VOCABULARY) + len(chunks), WIDTH)) for _ in range(2))
+        embedding[:, WIDTH - 1] = 1
+        for script in scripts:
+            for chunk, following in pairwise([*script, None]):
+                place = chunks.index(str(chunk))
+                embedding[len(VOCABULARY) + place] = np.eye(WIDTH)[place]
+                next_id = (
+                    SPECIAL.index("<|im_end|>") if following is None else len(VOCABULARY) + chunks.index(following)
+                )
+                output[next_id, place] = 1
+        folder = tmp_path_factory.mktemp("models") / "scripts"
+        return write_folder(
+            folder, embedding, output, lambda rows, columns: np.zeros((rows, columns)), chunks=chunks, template=template
+        )
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def random_vllm(start_vllm: Callable[..., VllmHost], random_folder: Path) -> Generator[VllmHost, None, None]:
+    """A host that runs random weights from a folder."""
     arguments = {"enforce_eager": True, "block_size": 32}  # its files name no type: it is computed in float32
-    host = start_vllm(model_path=str(model), engine_args=arguments, max_waiting=20)
+    host = start_vllm(model_path=str(random_folder), engine_args=arguments, max_waiting=20)
     yield host
     host.end()
 

@@ -4,11 +4,12 @@ import asyncio
 import signal
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from weft_contracts.gen import session_pb2 as pb
-from weft_dataplane import EngineServicer, HostLife, RequestRefused, Ticket, watch_host
+from weft_dataplane import EngineFacts, EngineServicer, HostLife, RequestRefused, Ticket, watch_host
 from weft_dataplane.scripted import IDENTITY, ScriptedEngine
 from weft_engine.canary import CanaryFailed, Unheard, Watchdog, ask
 from weft_engine.host import STILL_S
@@ -131,9 +132,29 @@ async def test_an_engine_whose_work_is_done_elsewhere_is_not_judged_by_its_steps
             return None
 
     for engine, moves in ((ScriptedEngine(), False), (Elsewhere(), True)):
-        servicer = EngineServicer(HostLife(IDENTITY))
+        life = HostLife(IDENTITY)
+        servicer, watchdog = EngineServicer(life), Watchdog(engine, life, canary_after_s=0)
         servicer.attach(engine)
+        # idle, no look counts
+        assert 0.0 == watchdog.still_s
         assert 0 == servicer.status().load.steps
+        # with work, each look at what is done elsewhere counts as a step
         engine.submit(pb.Submit(), pb.Prompt(text="x"), Ticket(1, Unheard()))
+        await asyncio.sleep(0.01)
+        assert watchdog.still_s < 30.0
         assert moves == (servicer.status().load.steps > 0)
         assert 1 == servicer.status().load.running
+
+
+async def test_an_engine_is_asked_with_the_text_of_its_facts() -> None:
+    class Worded(ScriptedEngine):
+        @property
+        def facts(self) -> EngineFacts:
+            return replace(super().facts, canary="select 1")
+
+    engine = Worded()
+    asked = asyncio.create_task(ask(engine))
+    await engine.has(1)
+    engine.finish_all()
+    await asyncio.wait_for(asked, 30)
+    assert ["select 1"] == [prompt.text for prompt in engine.prompts]

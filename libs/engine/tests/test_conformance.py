@@ -6,10 +6,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import SessionClient, UnaryCallFailed
 from weft_testing.llamacpp_server import LlamaCppServer
+from weft_testing.vllm_server import VllmServer
 
 StartHost = Callable[..., AbstractAsyncContextManager[Any]]
 Ask = Callable[..., Any]
@@ -17,13 +19,20 @@ Ask = Callable[..., Any]
 ADAPTERS = {
     "simulated": {"engine": "simulated", "engine_args": {"ms_per_token": 0.5}},
     "llama.cpp": {"engine": "llama.cpp"},
-    "openai": {"engine": "openai"},
+    "openai over llama.cpp": {"engine": "openai"},
+    "openai over vllm": {"engine": "openai"},
     "vllm": {"engine": "vllm"},
 }
-LACKS = {"openai": frozenset(("ids", "count", "resume", "counts of what was cut", "text held for a stop"))}
+LACKS = {
+    "openai over llama.cpp": frozenset(("ids", "count", "resume", "counts of what was cut", "text held for a stop")),
+    "openai over vllm": frozenset(("ids", "count", "resume", "counts of what was cut")),
+}
 """What an adapter can't do, though the others can; that it is refused or done without is tested with it."""
+TOO_LONG = {"openai over vllm": "maximum context length is 512 tokens"}
+"""How a server says it in its own words."""
 SHARED = "vllm"
 """It starts in half a minute, so one host answers all tests."""
+SLOW = frozenset((SHARED, "openai over vllm"))
 GREEDY = pb.Sampling(temperature=0, ignore_end=True)
 
 
@@ -34,21 +43,43 @@ def server(random_model: Path) -> Iterator[LlamaCppServer]:
         yield server
 
 
-@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.slow] * (name == SHARED)) for name in sorted(ADAPTERS)])
-def adapter(request: pytest.FixtureRequest, random_model: Path) -> dict[str, object]:
-    """The launch of each adapter that is installed here."""
-    if request.param in ("llama.cpp", "openai") and find_spec("xllamacpp") is None:
-        pytest.skip("llama.cpp is not installed in this environment")
-    if request.param == "openai":
-        asked = {"base_url": request.getfixturevalue("server").url, "model": "random"}
-        return {**ADAPTERS[request.param], "engine_args": asked, "max_waiting": 20}
-    return {**ADAPTERS[request.param], "model_path": str(random_model), "max_waiting": 20}
+@pytest.fixture(scope="module")
+def vllm_server(
+    vllm_python: str, random_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[VllmServer]:
+    """vLLM's own server."""
+    log = tmp_path_factory.mktemp("vllm-server") / "log"
+    with VllmServer(vllm_python, str(random_folder), log, "--max-num-seqs", "8", alias="random") as server:
+        below = psutil.Process(server.pid).children(recursive=True)
+        yield server
+    assert below
+    assert [] == psutil.wait_procs(below, timeout=30)[1], "vLLM's processes outlived their server"
+
+
+@pytest.fixture(
+    params=[pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in sorted(ADAPTERS)],
+)
+def adapter_name(request: pytest.FixtureRequest) -> str:
+    """Of each adapter, and of each server that one asks."""
+    return request.param
 
 
 @pytest.fixture
-def lacks(adapter: dict[str, object]) -> frozenset[str]:
+def adapter(adapter_name: str, request: pytest.FixtureRequest, random_model: Path) -> dict[str, object]:
+    """The launch of each adapter that is installed here."""
+    if "llama.cpp" in adapter_name and find_spec("xllamacpp") is None:
+        pytest.skip("llama.cpp is not installed in this environment")
+    launch = {**ADAPTERS[adapter_name], "max_waiting": 20}
+    if launch["engine"] != "openai":
+        return {**launch, "model_path": str(random_model)}
+    server = request.getfixturevalue("vllm_server" if "vllm" in adapter_name else "server")
+    return {**launch, "engine_args": {"base_url": server.url, "model": "random"}}
+
+
+@pytest.fixture
+def lacks(adapter_name: str) -> frozenset[str]:
     """What this adapter can't do."""
-    return LACKS.get(str(adapter["engine"]), frozenset())
+    return LACKS.get(adapter_name, frozenset())
 
 
 def told(answer: Any) -> object:
@@ -212,10 +243,12 @@ async def test_without_a_limit_the_context_is_the_limit(client: SessionClient, a
     assert 511 <= last.usage.prompt_tokens + last.usage.output_tokens <= 512
 
 
-async def test_a_prompt_beyond_the_context_is_refused_in_a_sentence(client: SessionClient, ask: Ask) -> None:
+async def test_a_prompt_beyond_the_context_is_refused_in_a_sentence(
+    client: SessionClient, ask: Ask, adapter_name: str
+) -> None:
     last = await ask(client, "word " * 600).end()
     assert pb.FAULT_CONTEXT_EXCEEDED == last.fault
-    assert "the context holds 512 with the answer" in last.error
+    assert TOO_LONG.get(adapter_name, "the context holds 512 with the answer") in last.error
 
 
 async def test_more_requests_than_may_wait_are_refused_as_busy(client: SessionClient, ask: Ask) -> None:

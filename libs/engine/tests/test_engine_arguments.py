@@ -1,5 +1,7 @@
 """What an engine can be told stands in its profile: the host checks it, the adapter reads it."""
 
+from typing import Any
+
 import pytest
 from weft_contracts.engines import BUILTIN, Argument
 from weft_contracts.facts.values import ArgumentValue
@@ -50,7 +52,14 @@ def test_what_the_profile_allows_the_adapter_takes(engine: str) -> None:
     for name, argument in BUILTIN[engine].arguments.items():
         words = {"": "words", "server_url": "http://10.0.0.5/v1", "secret": "secret:mine"}[argument.form]
         number = max(0.5, argument.least or 0)
-        values = {"boolean": True, "integer": 7, "number": number, "text": (argument.choices or (words,))[0]}
+        values: dict[str, Any] = {
+            "object": {},
+            "list": [],
+            "boolean": True,
+            "integer": 7,
+            "number": number,
+            "text": (argument.choices or (words,))[0],
+        }
         value = values[argument.type]
         given = launch(engine, **NEEDED.get(engine, {}) | {name: value})
         check_arguments(given, BUILTIN[engine])
@@ -79,6 +88,99 @@ def test_an_argument_that_the_engine_does_not_have_is_refused_with_those_that_it
     said = fault("llama.cpp", colour="red")
     assert "colour: extra inputs are not permitted" in said
     assert f"(it has {', '.join(BUILTIN['llama.cpp'].arguments)})" in said
+
+
+OBJECTS: dict[str, ArgumentValue] = {
+    "hf_overrides": {
+        "architectures": ["Qwen3ForSequenceClassification"],
+        "classifier_from_token": ["no", "yes"],
+        "rope_parameters": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768},
+        "text_config": {"rope_theta": 1e6},
+    },
+    "override_generation_config": {"temperature": 0.6, "top_k": 20},
+    "limit_mm_per_prompt": {"image": 0},
+    "compilation_config": {
+        "mode": 2,
+        "backend": "eager",
+        "cudagraph_mode": "FULL_DECODE_ONLY",
+        "cudagraph_capture_sizes": [1, 2, 4],
+        "custom_ops": ["none", "+rms_norm"],
+        "pass_config": {"fuse_norm_quant": False},
+    },
+    "pooler_config": {"pooling_type": "LAST", "use_activation": False},
+    "default_chat_template_kwargs": {"enable_thinking": False},
+}
+
+
+def test_vllm_takes_objects_and_hands_them_on_as_they_are() -> None:
+    check_arguments(launch("vllm", **OBJECTS), BUILTIN["vllm"])
+    handed_on = VllmSettings.of(launch("vllm", **OBJECTS)).handed_on
+    assert {name: value for name, value in OBJECTS.items() if name != "default_chat_template_kwargs"} == handed_on
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("hf_overrides", {"auto_map": {"AutoModel": "evil.Model"}}, "hf_overrides.auto_map: extra inputs"),
+        ("hf_overrides", {"architectures": ["../evil:Model"]}, "hf_overrides.architectures.0: string should match"),
+        ("hf_overrides", {"text_config": {"_name_or_path": "/x"}}, "text_config._name_or_path: extra inputs"),
+        ("hf_overrides", {"num_hidden_layers": 1}, "hf_overrides.num_hidden_layers: extra inputs"),
+        ("hf_overrides", {"rope_parameters": {"rope_type": "a.b"}}, "rope_parameters.rope_type: string should match"),
+        ("compilation_config", {"backend": "evil.backend"}, "compilation_config.backend: input should be 'eager'"),
+        ("compilation_config", {"inductor_passes": {"post_grad": "evil.f"}}, "inductor_passes: extra inputs"),
+        ("compilation_config", {"cache_dir": "/etc"}, "compilation_config.cache_dir: extra inputs"),
+        ("compilation_config", {"debug_dump_path": "/etc"}, "compilation_config.debug_dump_path: extra inputs"),
+        ("compilation_config", {"custom_ops": ["evil.op"]}, "compilation_config.custom_ops.0: string should match"),
+        ("compilation_config", {"mode": "3x"}, "compilation_config.mode: input should be a valid integer"),
+        ("override_generation_config", {"temperature": 9}, "temperature: input should be less than or equal to 2"),
+        ("override_generation_config", {"bad_words": ["x"]}, "override_generation_config.bad_words: extra inputs"),
+        ("limit_mm_per_prompt", {"image": -1}, "limit_mm_per_prompt.image: input should be greater than or equal"),
+        ("limit_mm_per_prompt", {"file": 1}, "limit_mm_per_prompt.file"),
+        ("pooler_config", {"task": "plugin"}, "pooler_config.task: extra inputs"),
+        ("default_chat_template_kwargs", {"chat_template": "{{ x }}"}, "chat_template is what the engine gives"),
+    ],
+)
+def test_what_an_object_of_vllm_s_may_not_hold_is_refused_by_its_name(
+    name: str, value: ArgumentValue, words: str
+) -> None:
+    given = launch("vllm", **{name: value})
+    check_arguments(given, BUILTIN["vllm"])  # an object it is
+    with pytest.raises(LoadFailed) as failed:
+        VllmSettings.of(given)
+    assert failed.value.permanent
+    assert words in failed.value.sentence
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "trust_remote_code",
+        "worker_cls",
+        "worker_extension_cls",
+        "logits_processors",
+        "logits_processor_pattern",
+        "tool_parser_plugin",
+        "reasoning_parser_plugin",
+        "io_processor_plugin",
+        "kv_transfer_config",
+        "additional_config",
+        "structured_outputs_config",
+        "hf_config_path",
+        "tokenizer",
+        "download_dir",
+        "model_loader_extra_config",
+        "scheduler_cls",
+        "distributed_executor_backend",
+        "mm_processor_kwargs",
+    ],
+)
+def test_what_names_code_to_load_is_no_argument_of_vllm_s_profile(name: str) -> None:
+    value: ArgumentValue = {"a": "evil.module:Class"}
+    assert f"{name}: extra inputs are not permitted" in fault("vllm", **{name: value})
+
+
+def test_no_tokenizer_of_one_s_own_is_taken() -> None:
+    assert "tokenizer_mode: input should be 'auto'" in fault("vllm", tokenizer_mode="custom")
 
 
 STRUCTURED = BUILTIN["simulated"].model_copy(

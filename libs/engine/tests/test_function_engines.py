@@ -4,11 +4,13 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import RequestRefused, Ticket, unpacked
+from weft_engine import canary
 from weft_engine.functions import Cancelled, FunctionAdapter, Functions, Question
 from weft_engine.functions.function_engine import FunctionEngine
 from weft_engine.launch import Launch
@@ -276,6 +278,27 @@ async def test_signs_of_work_count_as_steps() -> None:
     assert pb.FINISH_STOP == await ended(ticket)
     await until(lambda: made.load().running == 0)
     assert made.load().steps > 3
+
+
+@pytest.mark.parametrize(("said", "asked"), [("", "a"), ("select 1", "select 1")])
+async def test_functions_say_with_which_text_weft_itself_asks_them(said: str, asked: str) -> None:
+    heard: list[str] = []
+
+    def write(question: Question) -> Iterator[str]:
+        heard.append(question.last)
+        yield "1"
+
+    def embed(texts: list[str]) -> Iterable[Sequence[float]]:
+        heard.extend(texts)
+        return [[1.0]]
+
+    def rerank(query: str, texts: list[str]) -> list[float]:
+        heard.extend((query, *texts))
+        return [1.0]
+
+    for functions in (Functions(write=write), Functions(embed=embed), Functions(rerank=rerank)):
+        await asyncio.wait_for(canary.ask(engine(replace(functions, canary=said))), 30)
+    assert [asked] * 4 == heard
 
 
 async def test_vectors_come_as_they_were_made_and_wrong_ones_fail_by_what_is_wrong() -> None:

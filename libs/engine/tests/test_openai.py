@@ -37,6 +37,7 @@ class Answered:
 
     def __init__(self) -> None:
         self.texts: list[str] = []
+        self.thoughts: list[str] = []
         self.scores: list[pb.TokenScore] = []
         self.ticket = Ticket(1, self)
         self._over = asyncio.Event()
@@ -47,6 +48,8 @@ class Answered:
             self.texts.append(text)
             self.scores.extend(scores)
         ticket.segments = []
+        self.thoughts += ticket.thoughts
+        ticket.thoughts = []
         ticket.touched = False
         self._some.set()
         if ticket.ending is not None:
@@ -183,6 +186,23 @@ async def test_calls_of_tools_come_in_wefts_form_and_the_text_before_them_goes()
     function: dict[str, Any] = {"name": "weather", "parameters": {"type": "object", "properties": {"at": {}}}}
     assert [{"type": "function", "function": function}] == body["tools"]
     assert ("auto", True) == (body["tool_choice"], body["parallel_tool_calls"])
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+async def test_what_the_server_s_model_thought_is_told_apart_to_who_asks_for_it(name: str) -> None:
+    async def reply(request: Connection) -> None:
+        chunks = said(**{name: "hm"}), said(**{name: "m"}), said("so"), said(None, "stop")
+        await request.stream(*chunks, DONE)
+
+    async with scripted(reply) as server, engine_at(server.url) as engine:
+        apart = ask(engine, parsed=True, template_kwargs='{"thinking": [true]}')
+        await apart.end()
+        older = ask(engine)
+        await older.end()
+    assert ("hmm", "so") == ("".join(apart.thoughts), apart.text)
+    assert ("", "so") == ("".join(older.thoughts), older.text)
+    assert {"thinking": [True]} == server.asked[0].body["chat_template_kwargs"]
+    assert "chat_template_kwargs" not in server.asked[1].body
 
 
 async def test_tools_that_the_prompt_alone_speaks_of_are_not_sent() -> None:
@@ -465,6 +485,9 @@ async def test_a_server_without_the_model_or_without_an_answer_is_not_ready(
             await load_engine(launch(server.url))
     assert words in failed.value.sentence
     assert failed.value.permanent == well
+    # what may be another time is waited for, for as long as the replica is wanted
+    assert failed.value.outside != well
+    assert failed.value.sentence.startswith("it waits for its server: ") != well
 
 
 async def test_a_tag_that_the_server_adds_is_no_other_model() -> None:

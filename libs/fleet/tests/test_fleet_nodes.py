@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from weft_contracts.facts.fact import Fact, Voided
+from weft_contracts.facts.inspection import Requested
 from weft_contracts.facts.machine import FileFound, FileMissing, PressureChanged, Reported
 from weft_contracts.facts.model import Deleted, SpecAccepted
 from weft_contracts.facts.node import (
@@ -37,7 +38,7 @@ from weft_contracts.facts.values import (
     Weights,
 )
 from weft_contracts.ids import InspectionId, ModelId, NodeId, ReplicaId, TokenId
-from weft_contracts.subjects import machine, model, node
+from weft_contracts.subjects import inspection, machine, model, node
 from weft_fleet.auto_labels import auto_labels
 from weft_fleet.node_view import FILES_KEPT
 from weft_testing.fleet_log import FleetLog
@@ -160,6 +161,34 @@ def test_the_last_answer_about_a_file_counts():
     log.add(machine(id), missing)
     log.add(machine(id), found)
     assert {"path:/m": found} == log.fleet.nodes[id].files
+
+
+def test_what_one_engine_can_load_of_a_source_says_nothing_of_another():
+    log = FleetLog()
+    id = log.node("a", 1)
+    for name, engine in (("i-1", "llama.cpp"), ("i-2", "vllm")):
+        log.add(inspection(id, InspectionId(name)), Requested(source="builtin:tiny", engine=engine))
+    gguf = Weights(format="gguf", weight_bytes=7)
+    found = FileFound(inspection=InspectionId("i-1"), source="builtin:tiny", size=7, weights=gguf)
+    missing = FileMissing(inspection=InspectionId("i-2"), source="builtin:tiny", reason="no safetensors")
+    log.add(machine(id), found)
+    log.add(machine(id), missing)
+
+    view = log.fleet.nodes[id]
+    assert {"builtin:tiny for llama.cpp": found, "builtin:tiny for vllm": missing} == view.files
+    assert (found, missing) == (view.file("builtin:tiny", "llama.cpp"), view.file("builtin:tiny", "vllm"))
+    assert view.file("builtin:tiny", "another") is None
+    # and what was answered is no question any more
+    assert {} == view.asked
+
+
+def test_questions_that_a_node_never_answers_are_forgotten_where_there_are_too_many():
+    log = FleetLog()
+    id = log.node("a", 1)
+    for number in range(FILES_KEPT + 1):
+        log.add(inspection(id, InspectionId(f"i-{number}")), Requested(source="path:/m", engine="vllm"))
+    assert FILES_KEPT == len(log.fleet.nodes[id].asked)
+    assert InspectionId("i-0") not in log.fleet.nodes[id].asked
 
 
 def test_what_others_use_of_a_device_is_known_until_it_changes():

@@ -6,14 +6,29 @@ import stat
 import sys
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
+from typing import cast
 
 import psutil
 import pytest
+from weft_contracts import subjects
+from weft_contracts.facts.machine import Reported
+from weft_contracts.facts.node import Assigned
+from weft_contracts.facts.values import Device, DeviceClaim, Hardware, Member
+from weft_contracts.ids import ReplicaId
+from weft_contracts.signals import MemorySaid
+from weft_testing import HandLog
+from weft_worker_agent.inbound import pressure_loop
+from weft_worker_agent.inbound.pressure_loop import PressureWatch
 from weft_worker_agent.outbound.machine.accelerators import amd, intel, tool, vulkan
 from weft_worker_agent.outbound.machine.accelerators.nvidia import Nvml
 from weft_worker_agent.outbound.machine.accelerators.search import search
 from weft_worker_agent.outbound.machine.accelerators.tool import NoAnswer
 from weft_worker_agent.outbound.machine.accelerators.unified import Board
+from weft_worker_agent.outbound.processes.hosts import Hosts
+from weft_worker_agent.outbound.processes.supervisor_client import SupervisedHost, SupervisorClient
+from weft_worker_agent.projections.own_log import OwnLog
+
+from .conftest import NODE
 
 BINDINGS = """
 class NVMLError(Exception): pass
@@ -105,6 +120,14 @@ async def test_one_process_answers_question_after_question_and_ends_when_it_is_c
     assert "secret" not in psutil.Process(probe).environ().values()
     await nvml.close()
     assert before == processes()
+
+
+async def test_a_container_without_nvml_is_told_what_to_set(bindings: Bindings) -> None:
+    look = await bindings('def nvmlInit(): raise NVMLError("NVML Shared Library Not Found")').look()
+
+    assert () == look.found
+    assert look.unknown is not None
+    assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility" in look.unknown
 
 
 async def test_a_driver_that_hangs_is_given_up_and_asked_anew_the_next_time(bindings: Bindings, tmp_path: Path) -> None:
@@ -222,3 +245,55 @@ async def test_where_there_are_no_tools_nothing_is_found_and_no_process_started(
     assert await vulkan.look() is None
     assert {look.tool for look in looks} <= {"nvidia", "amd"}  # whose drivers may be there by their device files
     assert looks or before == processes()
+
+
+class OneHost:
+    """A supervisor that knows one engine host."""
+
+    def __init__(self, pid: int) -> None:
+        launch = {"replica": "m-x-1", "epoch": 1, "incarnation": "i-1", "source": "simulated:", "engine": "simulated"}
+        self._host = SupervisedHost("i-1", pid, launch, None, None, ())
+
+    async def hosts(self) -> list[SupervisedHost]:
+        return [self._host]
+
+
+async def test_what_a_replica_holds_of_an_accelerator_is_what_the_driver_says_of_its_processes(
+    bindings: Bindings,
+    tmp_path: Path,
+    hand_log: HandLog,
+    assigned: Callable[..., Assigned],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pressure_loop, "_LOOK_S", 0.01)
+    # given a replica that claims of a device, and a driver that lists its process among others
+    device = Device(index=3, vendor="nvidia", name="H100", memory=80 << 30, uuid="GPU-0", number=0)
+    hardware = Hardware(cpus=1, memory=1 << 30, disk_free=1, architecture="x86_64", devices=(device,))
+    own = OwnLog()
+    claims = (Member(node=NODE, rank=0, devices=(DeviceClaim(index=3, bytes=8 << 30),)),)
+    given = assigned().model_copy(update={"members": claims})
+    report = Reported(hardware=hardware, backends=(), builtins=(), agent_version="0")
+    own.fold(hand_log.given(subjects.node(NODE), given))
+    own.fold(hand_log.given(subjects.machine(NODE), report))
+    process = await asyncio.create_subprocess_exec("sleep", "60")
+    supervisor = cast(SupervisorClient, OneHost(process.pid))
+    hosts = Hosts(supervisor, node=NODE, launches=tmp_path, python="", address="127.0.0.1", wake=lambda: None)
+    try:
+        await hosts.refresh()
+        nvml = bindings(
+            "def nvmlDeviceGetComputeRunningProcesses(handle):\n"
+            f"    return [_Of(pid={process.pid}, usedGpuMemory=5 << 30), _Of(pid=1, usedGpuMemory=7)]"
+        )
+        # when the agent looks
+        watch = PressureWatch(NODE, own, hosts, nvml, lambda: None)
+        watching = asyncio.create_task(watch.run())
+        async with asyncio.timeout(30):
+            while not hosts.memory():
+                await asyncio.sleep(0.01)
+        watching.cancel()
+        # then that is what it holds of it
+        assert (MemorySaid(replica=ReplicaId("m-x-1"), device=3, used=5 << 30),) == hosts.memory()
+    finally:
+        await hosts.close()
+        process.kill()
+        await process.wait()

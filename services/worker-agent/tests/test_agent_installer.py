@@ -1,6 +1,7 @@
 """Installing an engine, by the real installer from a folder of wheels: whole or not at all, and a reason if not."""
 
 import asyncio
+import ctypes
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from weft_contracts.backends import BackendVariant, SystemNeed
+from weft_contracts.backends import BackendVariant, SystemNeed, builtin_recipes
 from weft_testing.wheels import wheels_of_installed, write_wheel
 from weft_worker_agent.outbound.backends import environments, host_code
 from weft_worker_agent.outbound.backends.first_run import InstallFailed
@@ -142,6 +143,23 @@ def of_a_missing_library(wheels: Path) -> BackendVariant:
     return VARIANT.model_copy(update={"needs": (need,)})
 
 
+def of_vllm_for_nvidia(wheels: Path) -> BackendVariant:
+    """What vLLM's recipe needs of a machine with NVIDIA's devices, which the machines of these tests have not."""
+    nvidia = next(each for each in builtin_recipes()["vllm"].variants if each.vendor == "nvidia")
+    return VARIANT.model_copy(update={"needs": nvidia.needs})
+
+
+def lacks(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return True
+    return False
+
+
+NO_DRIVER = pytest.mark.skipif(not (sys.platform == "linux" and lacks("libcuda.so.1")), reason="its driver is here")
+
+
 @pytest.mark.parametrize(
     ("change", "words", "permanent", "local"),
     [
@@ -152,6 +170,7 @@ def of_a_missing_library(wheels: Path) -> BackendVariant:
         (of_another_build, "weft-echo 1.0 is no rocm build: name an index that has one", False, True),
         (of_no_profile, "there is no engine 'echo' in this environment", False, True),
         (of_a_missing_library, "install libnobody-has", False, True),
+        pytest.param(of_vllm_for_nvidia, "NVIDIA_DRIVER_CAPABILITIES=compute,utility", False, True, marks=NO_DRIVER),
     ],
 )
 async def test_what_can_not_be_installed_says_why_and_leaves_nothing(

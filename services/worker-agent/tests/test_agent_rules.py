@@ -430,6 +430,34 @@ def test_an_install_that_the_disk_had_no_room_for_waits_for_room_and_not_for_a_t
     assert [True, True] == [starts(1.0, 5_000), starts(1.0, None)]
 
 
+def test_what_lacks_something_elsewhere_is_tried_for_as_long_as_it_is_assigned_ever_more_seldom(
+    part: Callable[..., OwnPart],
+) -> None:
+    away = End(1, "it waits for its server", permanent=False, outside=True)
+    tries: dict[ReplicaId, Tries] = {}
+    now, waits = 0.0, list[float]()
+    for number in range(600):
+        host = replace(LIVING, incarnation=Incarnation(f"i-{number}"), end=away)
+        before = steer(part(), [], tries, now)
+        assert any(isinstance(action, Start) for action in before.actions)
+        tries = dict(steer(part(LOADING), [host], before.tries, now).tries)
+        assert tries[REPLICA].given_up is None
+        waits.append(tries[REPLICA].next_at - now)
+        now = tries[REPLICA].next_at
+    assert [1.0, 4.0, 16.0, 64.0, 256.0, 300.0] == waits[:6]
+    assert {300.0} == set(waits[5:])
+
+    # and what goes wrong here then counts as ever
+    for number in range(600, 604):
+        host = replace(LIVING, incarnation=Incarnation(f"i-{number}"), end=End(1, "crashed", permanent=False))
+        before = steer(part(), [], tries, now)
+        tries = dict(steer(part(LOADING), [host], before.tries, now).tries)
+        now = tries[REPLICA].next_at
+    given_up = tries[REPLICA].given_up
+    assert given_up is not None
+    assert "crashed" == given_up.reason
+
+
 def test_an_install_that_its_worker_did_not_live_to_see_the_end_of_is_begun_again_without_a_word(
     part: Callable[..., OwnPart],
 ) -> None:

@@ -71,6 +71,7 @@ from weft_api.nodes import (
     NodeWaits,
 )
 from weft_api.problem import Problem
+from weft_api.progress import DeviceUse, InstallProgress, LoadProgress, ReplicaProgress
 from weft_api.replicas import Replica, ReplicaLine, ReplicaPage, ShownReplica, ShownReplicaLine
 from weft_api.secrets import Key, KeyPage, SecretState, Token, TokenPage
 from weft_api.status import (
@@ -134,6 +135,7 @@ __all__ = [
     "Deployed",
     "Device",
     "DeviceClaim",
+    "DeviceUse",
     "Drain",
     "EngineArgument",
     "EngineInstall",
@@ -149,6 +151,7 @@ __all__ = [
     "Hardware",
     "HeaderClaim",
     "Heartbeat",
+    "InstallProgress",
     "InstalledBackend",
     "Key",
     "KeyChanged",
@@ -156,6 +159,7 @@ __all__ = [
     "KeyPage",
     "Labels",
     "LabelsChanged",
+    "LoadProgress",
     "Log",
     "Member",
     "Mesh",
@@ -196,6 +200,7 @@ __all__ = [
     "Replica",
     "ReplicaLine",
     "ReplicaPage",
+    "ReplicaProgress",
     "RequestCounts",
     "RequestState",
     "SecretState",

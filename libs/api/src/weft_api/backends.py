@@ -5,6 +5,7 @@ from typing import Literal
 from typing_extensions import TypedDict
 from weft_contracts.facts.values import EngineName, Vendor
 
+from weft_api.progress import InstallProgress
 from weft_api.values import Backend
 
 
@@ -48,7 +49,8 @@ class WantedBackend(TypedDict):
 class NodeBackends(TypedDict):
     """One node's. `allowed`: whether it may install any; `disk_free`: of the disk that takes them; null: not known.
 
-    `installed` is what engines can be started with, `environments` what was installed for that.
+    `installed` is what engines can be started with, `environments` what was installed for that; `installing`: replicas
+    that wait; `installs`: what the node itself says that it installs, for whomever.
     """
 
     node: str
@@ -59,6 +61,7 @@ class NodeBackends(TypedDict):
     installing: list[BackendInstall]
     environments: list[InstalledBackend]
     wanted: list[WantedBackend]
+    installs: list[InstallProgress]
 
 
 class NodeBackendsPage(TypedDict):

@@ -6,6 +6,7 @@ from typing_extensions import TypedDict
 
 from weft_api.models import Model
 from weft_api.nodes import Node
+from weft_api.progress import ReplicaProgress
 from weft_api.replicas import ShownReplica, ShownReplicaLine
 
 WriterState = Literal["starting", "away", "following", "another gateway"]
@@ -60,13 +61,14 @@ class RequestCounts(TypedDict):
 
 
 class StatusHead(TypedDict):
-    """What both looks begin with."""
+    """What both looks begin with. `progress`: what replicas wait for and hold, of those of which nodes said it."""
 
     gateway: AnsweringGateway
     mesh: Mesh
     log: Log
     tables: Tables
     requests: RequestCounts
+    progress: dict[str, ReplicaProgress]
 
 
 class Status(StatusHead):

@@ -13,7 +13,8 @@ from weft_client.gateway import Gateway
 from weft_client.sources import BUILTINS, SIMULATED, engine_of, server_source
 
 if TYPE_CHECKING:
-    from weft_api import Deployed, Model, ModelChanged, ModelRetried, Node, Replica
+    from weft_api import Deployed, Model, ModelChanged, ModelRetried, Node, Replica, ReplicaProgress
+    from weft_api import DeviceUse as ShownUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,16 @@ class NodeRow:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceUse:
+    """A device that a replica claims, and the bytes that it claims and holds there; None: not known."""
+
+    node: str
+    device: str
+    claimed: int
+    used: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class ReplicaRow:
     """A replica and where it runs."""
 
@@ -69,6 +80,9 @@ class ReplicaRow:
     node: str
     engine: str
     reason: str
+    progress: str = ""
+    """What it waits for: an install or a load, and how far that is."""
+    devices: tuple[DeviceUse, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +106,11 @@ def snapshot(gateway: Gateway) -> Snapshot:
     """What the gateway knows by heart: it answers without Postgres and NATS."""
     answer = routes.status(gateway)
     try:
+        progress = answer.get("progress", {})  # an older gateway's answer lacks it
         return Snapshot(
             nodes=tuple(node_row(each) for each in answer["nodes"]),
             models=tuple(_model(each) for each in answer["models"]),
-            replicas=tuple(_replica(each) for each in answer["replicas"]),
+            replicas=tuple(_replica(each, progress.get(each["id"])) for each in answer["replicas"]),
             problems=tuple(answer["mesh"]["problems"]),
             position=answer["log"]["position"],
             log_full=answer["log"].get("full"),
@@ -184,7 +199,7 @@ def node_row(each: "Node") -> NodeRow:
     )
 
 
-def _replica(each: "Replica") -> ReplicaRow:
+def _replica(each: "Replica", progress: "ReplicaProgress | None") -> ReplicaRow:
     return ReplicaRow(
         id=each["id"],
         model=each["model_name"],
@@ -194,4 +209,11 @@ def _replica(each: "Replica") -> ReplicaRow:
         node=each["node_name"] or "",
         engine=" ".join(filter(None, (each["engine"], each["engine_version"]))),
         reason=each["reason"] or "",
+        progress=progress["about"] if progress is not None else "",
+        devices=tuple(map(_use, progress["devices"])) if progress is not None else (),
     )
+
+
+def _use(each: "ShownUse") -> DeviceUse:
+    device = f"{each['index']} ({each['name']})" if each["name"] else str(each["index"])
+    return DeviceUse(each["node_name"], device, each["claimed"], each["used"])

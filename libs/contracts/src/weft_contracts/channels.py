@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from weft_contracts.catalogue import CATALOGUE, SERVICES, Entry, Writer
-from weft_contracts.signals import Lease, NodeLoad
+from weft_contracts.signals import Lease, NodeLoad, NodeProgress
 from weft_contracts.subjects import EVENTS, ids_of
 
 
@@ -78,6 +78,14 @@ CHANNELS: tuple[Channel, ...] = (
         "The load of every engine of a node: when it changed, at most every 2 s.",
         ("worker",),
         NodeLoad,
+    ),
+    Channel(
+        "signal.node.progress",
+        "weft.sig.node.{node}.progress",
+        "What a node installs and loads, and the memory that its replicas hold: when it changed, at most every second, "
+        "and again every 10 s.",
+        ("worker",),
+        NodeProgress,
     ),
 )
 

@@ -1,8 +1,21 @@
 """Live figures on SIGNALS: last value per subject, may be lost, never the truth."""
 
-from pydantic import BaseModel
+from typing import Annotated, Literal
 
+from pydantic import BaseModel, Field
+
+from weft_contracts.facts.values import EngineName, Vendor
 from weft_contracts.ids import NodeId, ReplicaId
+
+PROGRESS_BYTES = 64 * 1024
+"""Of a node's progress, as JSON: more is not read."""
+PROGRESS_AGAIN_S = 10.0
+"""A progress that stands still is said again after so long."""
+InstallPhase = Literal["queued", "waiting", "resolving", "fetching", "placing", "checking"]
+"""`queued`: others are installed first; `waiting`: another worker of this machine installs it."""
+Bytes = Annotated[int, Field(ge=0, le=1 << 60)]
+Seconds = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
+Word = Annotated[str, Field(max_length=128, pattern=r"^[A-Za-z0-9._!+-]*$")]
 
 
 class ReplicaLoad(BaseModel, frozen=True):
@@ -20,6 +33,59 @@ class NodeLoad(BaseModel, frozen=True):
 
     node: NodeId
     replicas: tuple[ReplicaLoad, ...]
+
+
+class InstallSaid(BaseModel, frozen=True):
+    """An engine that a node installs."""
+
+    engine: EngineName
+    version: Word
+    vendor: Vendor
+    phase: InstallPhase
+    package: Word = ""
+    """The large one that is on its way."""
+    fetched: Bytes = 0
+    total: Bytes = 0
+    """Bytes of the large packages that are here, and of those that are known of; 0: none is known."""
+    fetching_s: Seconds = 0.0
+    """Since the first of them was begun."""
+    since_s: Seconds = 0.0
+    """Since it was asked for."""
+    overdue: bool = False
+    """It goes on for longer than this node's operator finds right."""
+
+
+class LoadSaid(BaseModel, frozen=True):
+    """A replica that loads its weights on a node."""
+
+    replica: ReplicaId
+    taken: Bytes
+    total: Bytes
+    """Bytes of the weights that its processes have mapped or read, and of all of them."""
+    loading_s: Seconds
+    """Since the engine was seen to take the first."""
+
+
+class MemorySaid(BaseModel, frozen=True):
+    """What a replica's processes hold of a device that it claims."""
+
+    replica: ReplicaId
+    device: Annotated[int, Field(ge=0, le=1 << 16)]
+    used: Bytes
+
+
+class NodeProgress(BaseModel, frozen=True):
+    """`weft.sig.node.<node>.progress`: what a node installs and loads, and what runs there holds of its devices."""
+
+    node: NodeId
+    installs: Annotated[tuple[InstallSaid, ...], Field(max_length=32)] = ()
+    loads: Annotated[tuple[LoadSaid, ...], Field(max_length=64)] = ()
+    memory: Annotated[tuple[MemorySaid, ...], Field(max_length=256)] = ()
+
+    @property
+    def moves(self) -> bool:
+        """Whether it is about something that will end."""
+        return bool(self.installs or self.loads)
 
 
 class Lease(BaseModel, frozen=True):

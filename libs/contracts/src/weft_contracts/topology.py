@@ -80,7 +80,6 @@ do either may do it to everybody's. Here a newer piece stands in for the older o
 STREAMS: tuple[Stream, ...] = (EVENTS, LEASES, SIGNALS, USAGE, TIMERS, SNAPSHOTS)
 
 UNREAD: Mapping[str, str] = {
-    SIGNALS.name: "workers write their load; for scaling by it, and for choosing a replica without a session",
     USAGE.name: "for settled usage by key and model, kept apart from the truth since it grows with traffic",
     TIMERS.name: "for scheduled messages, by which time enters the system as an event",
 }

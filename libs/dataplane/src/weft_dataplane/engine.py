@@ -31,6 +31,8 @@ class EngineFacts:
     """prompt and answer together, per request"""
     concurrency: int
     """requests that run at once; more wait inside the engine"""
+    canary: str = ""
+    """the text that it is asked with by its host, before it is ready and when idle; empty: the host's own"""
 
 
 EmbedInput = str | list[int]
@@ -61,12 +63,17 @@ class RequestRefused(Exception):
 
 
 class LoadFailed(Exception):
-    """An engine that cannot start; `permanent` when another try would fail the same way."""
+    """An engine that cannot start; `permanent` when another try would fail the same way.
 
-    def __init__(self, sentence: str, *, permanent: bool) -> None:
+    `outside`: all that it lacks is something elsewhere, such as a server that is away. Then it is tried for as long as
+    it is wanted, ever more seldom, instead of a few times.
+    """
+
+    def __init__(self, sentence: str, *, permanent: bool, outside: bool = False) -> None:
         super().__init__(sentence)
         self.sentence = sentence
         self.permanent = permanent
+        self.outside = outside
 
 
 class Engine(Protocol):
@@ -120,7 +127,8 @@ class OwnCanary(Protocol):
 
     Of every other engine its host asks one token, else one vector, else one score, before it is ready and after a
     minute without a step. And of such a one time without a step says nothing, since its work may be done elsewhere:
-    the agent judges it by its host's word alone, so it bounds its requests itself.
+    its host's own looks at it count as steps, so it bounds its requests itself. One that only wants to be asked with
+    another text says so in its facts.
     """
 
     async def canary(self) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from weft_contracts.gen import session_pb2 as pb
 
-from weft_dataplane.engine import Engine, RequestRefused
+from weft_dataplane.engine import Engine, EngineLoad, RequestRefused
 from weft_dataplane.host_life import HostLife
 from weft_dataplane.limits import IDLE_FRAME_S
 from weft_dataplane.packing import pack, score_bytes
@@ -81,6 +81,7 @@ class EngineSession:
             for ticket in self._touched
             for text, _, scores in ticket.segments
         )
+        waiting += sum(len(text) + SEGMENT_BYTES for ticket in self._touched for text in ticket.thoughts)
         if waiting > MAX_BACKLOG_BYTES:
             return f"{waiting} bytes wait for a gateway that does not read"
         return None
@@ -202,16 +203,17 @@ class EngineSession:
     def _take(self) -> list[pb.EngineFrame]:
         touched, self._touched = self._touched, []
         answers, self._answers = self._answers, []
-        pending = [(ticket.number, ticket.segments, ticket.ending) for ticket in touched]
+        pending = [(ticket.number, ticket.segments, ticket.ending, ticket.thoughts) for ticket in touched]
         for ticket in touched:
             ticket.segments = []
+            if ticket.thoughts:
+                ticket.thoughts = []
             ticket.touched = False
             if ticket.ending is not None:
                 self._tickets.pop(ticket.number, None)
-        return pack(pending, answers, load_frame(self._engine))
+        return pack(pending, answers, load_frame(self._engine.load()))
 
 
-def load_frame(engine: Engine) -> pb.Load:
+def load_frame(load: EngineLoad) -> pb.Load:
     """The engine's load as it travels."""
-    load = engine.load()
     return pb.Load(running=load.running, waiting=load.waiting, kv_used=load.kv_used, steps=load.steps)

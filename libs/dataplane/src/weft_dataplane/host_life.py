@@ -28,6 +28,8 @@ class HostLife:
     """open Watch streams"""
     asks: bool = False
     """the host itself asks its engine for a sign of life: that is work, whatever the engine counts"""
+    signs: int = 0
+    """looks at an engine that has work which its own steps say nothing of: they count as steps, for the agent"""
     on_retire: Callable[[], None] | None = None
     """called once, when the agent asks to retire"""
     on_watchers: Callable[[], None] | None = None

@@ -3,13 +3,16 @@
 from typing import Final
 
 OLDEST_VERSION: Final = 1
-NEWEST_VERSION: Final = 3
+NEWEST_VERSION: Final = 4
 
 SHAPING_VERSION: Final = 2
 """From here on an engine knows constraints, biases and scores; an older one would pass over them silently."""
 
 OR_JSON_VERSION: Final = 3
 """From here on an engine knows a constraint's `or_json`."""
+
+TEMPLATE_VERSION: Final = 4
+"""From here on an engine knows variables for its chat template."""
 
 MAX_FRAME_BYTES: Final = 256 * 1024
 MAX_CHUNK_BYTES: Final = 128 * 1024

@@ -16,8 +16,8 @@ OUTPUT_OVERHEAD = 64
 FRAME_OVERHEAD = 64
 """The same for a frame: tags, lengths, load."""
 
-RequestOutputs = tuple[int, Sequence[Segment], Ending | None]
-"""A request's number, what it has to say in order, and its end, if it came."""
+RequestOutputs = tuple[int, Sequence[Segment], Ending | None, Sequence[str]]
+"""A request's number, what it has to say in order, its end, if it came, and what its model thought before that."""
 
 
 def text_bytes(text: str) -> int:
@@ -40,8 +40,12 @@ class Packer:
         self._step: pb.Step | None = None
         self._frames: list[pb.EngineFrame] = []
 
-    def add(self, number: int, segments: Sequence[Segment], ending: Ending | None) -> None:
+    def add(
+        self, number: int, segments: Sequence[Segment], ending: Ending | None, thoughts: Sequence[str] = ()
+    ) -> None:
         """Add one request's outputs, merged as far as the bound allows."""
+        if thoughts:
+            self._think(number, "".join(thoughts))
         pieces = list(self._pieces(segments))
         last = len(pieces) - 1
         for i, (size, text, ids, scores) in enumerate(pieces):
@@ -63,6 +67,12 @@ class Packer:
         if self._step is None:
             self._place(0)
         return self._frames
+
+    def _think(self, number: int, text: str) -> None:
+        chars = max(1, (self._room_of_a_frame - OUTPUT_OVERHEAD) // 4)
+        for start in range(0, len(text), chars):
+            piece = text[start : start + chars]
+            self._place(OUTPUT_OVERHEAD + text_bytes(piece)).outputs.add(request=number, reasoning=piece)
 
     def _end(self, number: int, size: int, segment: Segment, ending: Ending) -> None:
         text, ids, scores = segment
@@ -152,8 +162,8 @@ def pack(
     share an output unless they alone exceed a frame.
     """
     packer = Packer(load, limit)
-    for number, segments, ending in pending:
-        packer.add(number, segments, ending)
+    for number, segments, ending, thoughts in pending:
+        packer.add(number, segments, ending, thoughts)
     for answer in answers:
         packer.answer(answer)
     return packer.frames()

@@ -4,7 +4,6 @@ import asyncio
 import errno
 import logging
 import socket
-import time
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
@@ -13,7 +12,7 @@ import grpc.aio
 from weft_contracts.gen import session_pb2 as pb
 from weft_contracts.gen import session_pb2_grpc as pb_grpc
 
-from weft_dataplane.engine import Engine, OwnCanary
+from weft_dataplane.engine import Engine
 from weft_dataplane.engine_session import EngineSession, load_frame
 from weft_dataplane.handshake import common_version, refuse
 from weft_dataplane.host_life import HostLife
@@ -92,7 +91,7 @@ class EngineServicer(pb_grpc.EngineServicer):
                     engine_version=facts.version,
                     context_tokens=facts.context_tokens,
                     concurrency=facts.concurrency,
-                    load=load_frame(engine),
+                    load=load_frame(engine.load()),
                 )
             )
         )
@@ -175,12 +174,13 @@ class EngineServicer(pb_grpc.EngineServicer):
     def status(self) -> pb.HostStatus:
         """Where this host stands."""
         life = self.life
-        load = None if self._engine is None else load_frame(self._engine)
-        if load is not None and life.asks:
-            load.running = max(load.running, 1)
-        trouble = self._engine.load().trouble if self._engine is not None and life.phase == pb.PHASE_READY else ""
-        if load is not None and load.running and isinstance(self._engine, OwnCanary):
-            load.steps += int(time.monotonic())
+        told = self._engine.load() if self._engine is not None else None
+        load = load_frame(told) if told is not None else None
+        if load is not None:
+            load.steps += life.signs
+            if life.asks:
+                load.running = max(load.running, 1)
+        trouble = told.trouble if told is not None and life.phase == pb.PHASE_READY else ""
         return pb.HostStatus(
             replica=life.identity.replica,
             incarnation=life.identity.incarnation,

@@ -39,12 +39,14 @@ class Ticket:
     request can go on elsewhere from any output. Nothing goes out after `finish`.
     """
 
-    __slots__ = ("_outlet", "ending", "number", "on_end", "segments", "touched")
+    __slots__ = ("_outlet", "ending", "number", "on_end", "segments", "thoughts", "touched")
 
     def __init__(self, number: int, outlet: Outlet) -> None:
         self.number = number
         self._outlet = outlet
         self.segments: list[Segment] = []
+        self.thoughts: list[str] = []
+        """What the model thought; it goes out before the segments."""
         self.ending: Ending | None = None
         self.touched = False
         self.on_end: Callable[[Ending], None] | None = None
@@ -55,6 +57,15 @@ class Ticket:
         if self.ending is not None:
             return
         self.segments.append((text, token_ids, scores))
+        if not self.touched:
+            self.touched = True
+            self._outlet.touch(self)
+
+    def think(self, text: str) -> None:
+        """Hand over what the model thinks, where the request wants it apart. Call it on the loop's thread."""
+        if self.ending is not None:
+            return
+        self.thoughts.append(text)
         if not self.touched:
             self.touched = True
             self._outlet.touch(self)

@@ -21,9 +21,10 @@ class Announcer:
         except OSError:
             self._heard = False
 
-    def failed(self, reason: str, *, permanent: bool) -> None:
+    def failed(self, reason: str, *, permanent: bool, outside: bool = False) -> None:
         """Announce a failure with one sentence."""
-        self.say("failed", reason=" ".join(reason.split()), permanent=permanent)
+        further = {"outside": True} if outside else {}
+        self.say("failed", reason=" ".join(reason.split()), permanent=permanent, **further)
 
 
 def own_stdout() -> int:

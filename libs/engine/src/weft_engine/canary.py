@@ -35,15 +35,16 @@ class Unheard:
 async def ask(engine: Engine) -> None:
     """Wait until the engine has made something: a token, a vector or a score, whichever it takes requests for.
 
-    Returns at once where it refuses all three: nothing can then be asked of it. Raises CanaryFailed. An engine that
-    is `OwnCanary` says itself how it is asked.
+    Returns at once where it refuses all three: nothing can then be asked of it. Raises CanaryFailed. It is asked with
+    the text of its facts; an engine that is `OwnCanary` says itself how it is asked.
     """
     if isinstance(engine, OwnCanary):
         await engine.canary()
         return
+    text = engine.facts.canary or PROMPT
     for one in (_token, _vector, _score):
         try:
-            await one(engine)
+            await one(engine, text)
         except RequestRefused as refused:
             if refused.fault == pb.FAULT_BAD_REQUEST:
                 continue
@@ -52,12 +53,12 @@ async def ask(engine: Engine) -> None:
         return
 
 
-async def _token(engine: Engine) -> None:
+async def _token(engine: Engine, text: str) -> None:
     ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
     ticket = Ticket(0, Unheard())
     ticket.on_end = lambda ending: None if ended.done() else ended.set_result(ending)
-    request = pb.Submit(text=PROMPT, max_tokens=1, sampling=pb.Sampling(temperature=0))
-    engine.submit(request, pb.Prompt(text=PROMPT), ticket)
+    request = pb.Submit(text=text, max_tokens=1, sampling=pb.Sampling(temperature=0))
+    engine.submit(request, pb.Prompt(text=text), ticket)
     try:
         ending = await ended
     except asyncio.CancelledError:
@@ -67,12 +68,12 @@ async def _token(engine: Engine) -> None:
         raise RequestRefused(ending.fault, ending.error)
 
 
-async def _vector(engine: Engine) -> None:
-    await engine.embed([PROMPT])
+async def _vector(engine: Engine, text: str) -> None:
+    await engine.embed([text])
 
 
-async def _score(engine: Engine) -> None:
-    await engine.rerank(PROMPT, [PROMPT])
+async def _score(engine: Engine, text: str) -> None:
+    await engine.rerank(text, [text])
 
 
 class Watchdog:
@@ -81,6 +82,7 @@ class Watchdog:
     def __init__(self, engine: Engine, life: HostLife, canary_after_s: float) -> None:
         """`canary_after_s`: seconds without a step; 0: it is never asked."""
         self._engine = engine
+        self._elsewhere = isinstance(engine, OwnCanary)
         self._life = life
         self._after_s = canary_after_s
         self._clock = asyncio.get_running_loop().time
@@ -126,6 +128,9 @@ class Watchdog:
         load, now = self._engine.load(), self._clock()
         busy = load.running + load.waiting > 0 or self._life.asks
         stepped, self._steps = load.steps != self._steps, load.steps
+        if busy and self._elsewhere:
+            self._life.signs += 1
+            stepped = True
         if not busy:
             self._works_since = None
         elif stepped or self._works_since is None:

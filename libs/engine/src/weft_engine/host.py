@@ -83,7 +83,7 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
         return shutdown.exit_code
     except LoadFailed as failed:
         life.move(pb.PHASE_FAILED, failed.sentence, permanent=failed.permanent)
-        announcer.failed(failed.sentence, permanent=failed.permanent)
+        announcer.failed(failed.sentence, permanent=failed.permanent, outside=failed.outside)
         log.error("load failed", extra={"reason": failed.sentence, "permanent": failed.permanent})
         return PERMANENT_FAILURE if failed.permanent else OTHER_FAILURE
     finally:

@@ -6,7 +6,12 @@ from typing import Final
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import RequestRefused
 
-_KNOWN_AS: Final = {"bias": "logit_bias", "scores": "logprobs", "constraint": "response_format` and `tools"}
+_KNOWN_AS: Final = {
+    "bias": "logit_bias",
+    "scores": "logprobs",
+    "constraint": "response_format` and `tools",
+    "template_kwargs": "chat_template_kwargs",
+}
 
 
 def refuse_unhonoured(request: pb.Submit, engine: str, honoured: Collection[str] = ()) -> None:
@@ -25,6 +30,7 @@ def refuse_unhonoured(request: pb.Submit, engine: str, honoured: Collection[str]
         "bias": len(request.bias) > 0,
         "scores": request.HasField("scores"),
         "constraint": request.HasField("constraint"),
+        "template_kwargs": bool(request.template_kwargs),
     }
     for field, asked in shaping.items():
         if asked and field not in honoured:

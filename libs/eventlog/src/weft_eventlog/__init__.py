@@ -1,6 +1,7 @@
 """The event log: append, replay and projection on JetStream."""
 
 from weft_eventlog.errors import Conflict, ForeignDuplicate, LogFull, LogUnavailable
+from weft_eventlog.last_values import LastValue, LastValues
 from weft_eventlog.leases import Leases
 from weft_eventlog.log import EventLog, new_event_id
 from weft_eventlog.projection import Projection
@@ -12,6 +13,8 @@ __all__ = [
     "Conflict",
     "EventLog",
     "ForeignDuplicate",
+    "LastValue",
+    "LastValues",
     "Leases",
     "LogFull",
     "LogUnavailable",

@@ -9,6 +9,7 @@ from weft_contracts.catalogue import CATALOGUE
 from weft_contracts.commit import Cause, Recorded
 from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.inspection import InspectionFact
 from weft_contracts.facts.machine import MachineFact
 from weft_contracts.facts.mesh import (
     BackendSet,
@@ -26,13 +27,13 @@ from weft_contracts.facts.model import ModelFact, Scaled
 from weft_contracts.facts.node import NodeFact
 from weft_contracts.facts.replica import ReplicaFact
 from weft_contracts.facts.run import RunFact
-from weft_contracts.ids import ModelId, NodeId, ReplicaId
+from weft_contracts.ids import InspectionId, ModelId, NodeId, ReplicaId
 
 from weft_fleet.assignments import Assignment, after_run, assignment_of
 from weft_fleet.backend_upgrade import BackendUpgrade
 from weft_fleet.changed import changed
 from weft_fleet.model_view import ModelView, after_readiness, evolve_model, number_of
-from weft_fleet.node_view import evolve_machine, evolve_node
+from weft_fleet.node_view import evolve_asked, evolve_machine, evolve_node
 from weft_fleet.replica_view import ReplicaView, evolve_replica
 from weft_fleet.run_view import evolve_run
 from weft_fleet.secret_view import SecretView
@@ -68,7 +69,9 @@ class Fleet(FleetTables):
                 self._apply_replica(ReplicaId(recorded.aggregate.key), recorded, facts)
             case "mesh":
                 self._apply_mesh(facts, recorded)
-            case "token" | "request" | "inspection" | "artifact" | "name" | "key":
+            case "inspection":
+                self._apply_inspection(recorded, facts)
+            case "token" | "request" | "artifact" | "name" | "key":
                 pass
 
     def _apply_node(self, id: NodeId, recorded: Recorded, facts: Sequence[Fact]) -> None:
@@ -116,6 +119,14 @@ class Fleet(FleetTables):
             view = evolve_machine(view, fact)
         self.nodes[id] = view
         self._touch(id)
+
+    def _apply_inspection(self, recorded: Recorded, facts: Sequence[Fact]) -> None:
+        node, _, id = recorded.aggregate.key.partition(".")
+        view = self.nodes.get(NodeId(node))
+        if view is not None:
+            for fact in cast("Sequence[InspectionFact]", facts):
+                view = evolve_asked(view, InspectionId(id), fact.engine)
+            self.nodes[view.id] = view
 
     def _apply_run(self, node: NodeId, id: ReplicaId, recorded: Recorded, facts: Sequence[Fact]) -> None:
         for fact in cast("Sequence[RunFact]", facts):

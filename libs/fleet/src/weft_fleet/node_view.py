@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, assert_never
+from typing import Literal, TypeVar, assert_never
 
 from weft_contracts.backend_wishes import (
     NO_WISHES,
@@ -19,8 +19,17 @@ from weft_contracts.facts.machine import (
     MachineFact,
 )
 from weft_contracts.facts.node import Draining, NodeFact
-from weft_contracts.facts.values import Addresses, Backend, Caps, Hardware, InstalledBackend, Installs, NodeKind
-from weft_contracts.ids import NodeId, ReplicaId
+from weft_contracts.facts.values import (
+    Addresses,
+    Backend,
+    Caps,
+    EngineName,
+    Hardware,
+    InstalledBackend,
+    Installs,
+    NodeKind,
+)
+from weft_contracts.ids import InspectionId, NodeId, ReplicaId
 from weft_contracts.states import NodeState
 
 from weft_fleet.auto_labels import auto_labels, is_automatic
@@ -32,7 +41,9 @@ Presence = Literal["pending", "joined", "healthy", "unhealthy", "offline"]
 
 _SILENT = Caps()
 FILES_KEPT = 1000
-"""Sources of which a node's answer is remembered."""
+"""Answers of a node about its files that are remembered, and questions about them that it has not answered."""
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)
@@ -88,10 +99,17 @@ class NodeView:
     """What it is to have of engines ahead of need, and what no more."""
     reads: Mapping[str, int] = field(default_factory=dict[str, int])
     """The facts that its worker reads in versions above 1, each with the newest one."""
+    asked: Mapping[InspectionId, EngineName] = field(default_factory=dict[InspectionId, EngineName])
+    """Inspections that it has not answered yet, and for which engine it looks: engines load different files of one
+    source."""
     files: Mapping[str, FileFound | FileMissing] = field(default_factory=dict[str, FileFound | FileMissing])
-    """The last answer for each source key (`digest.source_key`)."""
+    """The last answer for each source and engine, by `looked_at`; by the source alone where no question is known."""
     pressure: Mapping[int, int] = field(default_factory=dict[int, int])
     """Bytes that processes other than replicas use, by device."""
+
+    def file(self, source: str, engine: EngineName) -> FileFound | FileMissing | None:
+        """What it last said of a source (`digest.source_key`), looked at for an engine."""
+        return self.files.get(looked_at(source, engine)) or self.files.get(source)
 
     @property
     def takes_replicas(self) -> bool:
@@ -231,6 +249,16 @@ def evolve_node(id: NodeId, view: NodeView | None, fact: NodeFact, at: float) ->
             assert_never(fact)
 
 
+def looked_at(source: str, engine: EngineName) -> str:
+    """A source as one engine loads it, as answers are kept and shown."""
+    return f"{source} for {engine}"
+
+
+def evolve_asked(view: NodeView, inspection: InspectionId, engine: EngineName) -> NodeView:
+    """The node after it was asked to look at a source for an engine."""
+    return changed(view, asked=_kept({**view.asked, inspection: engine}))
+
+
 def evolve_machine(view: NodeView, fact: MachineFact) -> NodeView:
     """The node after what its agent found out."""
     match fact.type:
@@ -250,7 +278,10 @@ def evolve_machine(view: NodeView, fact: MachineFact) -> NodeView:
             )
             return _relabelled(reported)
         case "file_found" | "file_missing":
-            return changed(view, files=_kept({**view.files, fact.source: fact}))
+            engine = view.asked.get(fact.inspection)
+            key = fact.source if engine is None else looked_at(fact.source, engine)
+            asked = {id: engine for id, engine in view.asked.items() if id != fact.inspection}
+            return changed(view, asked=asked, files=_kept({**view.files, key: fact}))
         case "install_failed":
             return changed(view, wishes=after_fault(view.wishes, fact))
         case "pressure_changed":
@@ -261,8 +292,8 @@ def evolve_machine(view: NodeView, fact: MachineFact) -> NodeView:
             assert_never(fact)
 
 
-def _kept(files: dict[str, FileFound | FileMissing]) -> dict[str, FileFound | FileMissing]:
+def _kept(known: dict[K, V]) -> dict[K, V]:
     """Without the oldest where there are too many: a node may say what it likes, and all have to remember it."""
-    if len(files) > FILES_KEPT:
-        del files[next(iter(files))]
-    return files
+    if len(known) > FILES_KEPT:
+        del known[next(iter(known))]
+    return known

@@ -102,7 +102,7 @@ def _placed(
 def _weights(fleet: Fleet, spec: ModelSpec) -> Weights:
     """What most nodes found at the spec's source; the spec's own where none did."""
     key = source_key(spec)
-    answers = [node.files.get(key) for node in fleet.nodes.values() if not node.gone]
+    answers = [node.file(key, spec.engine) for node in fleet.nodes.values() if not node.gone]
     found = Counter(answer.weights for answer in answers if isinstance(answer, FileFound))
     return found.most_common(1)[0][0] if found else spec.weights
 

@@ -14,7 +14,8 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from starlette.routing import BaseRoute
 from weft_contracts.catalogue import Writer
-from weft_eventlog import EventLog, Leases, Projection, Snapshots
+from weft_contracts.topology import SIGNALS
+from weft_eventlog import EventLog, LastValues, Leases, Projection, Snapshots
 from weft_eventlog.projection import Fold
 from weft_eventlog.snapshots.store import SnapshotStore
 
@@ -85,6 +86,11 @@ class Runtime:
         """A reader of the leases below a filter."""
         self._heard.append(filter)
         return Leases(self.client, filter)
+
+    def signals(self, filter: str, called: str) -> LastValues:
+        """A reader of the signals below a filter, which people call so."""
+        self._heard.append(filter)
+        return LastValues(self.client, SIGNALS, filter, called)
 
     def event_log(self, actor: str) -> EventLog:
         """The log on this service's connection, for those who append under another name than that of the service."""

@@ -15,6 +15,7 @@ from weft_runtime.logs import get_logger
 from weft_runtime.service import Runtime
 
 from weft_gateway.domain.client_address import networks
+from weft_gateway.domain.progress_board import ProgressBoard
 from weft_gateway.inbound.admin.asking import Asking
 from weft_gateway.inbound.admin.backends import Backends
 from weft_gateway.inbound.admin.brake import Brake
@@ -51,6 +52,7 @@ from weft_gateway.inbound.openai.hot_routes import HotRoutes
 from weft_gateway.inbound.openai.inference import inference_router
 from weft_gateway.inbound.openai.models import OpenAIModels
 from weft_gateway.inbound.page.routes import Page
+from weft_gateway.inbound.progress_poller import ProgressPoller
 from weft_gateway.outbound.changes import Changes
 from weft_gateway.outbound.connection_pool import ConnectionPool
 from weft_gateway.outbound.first_key import FirstKey
@@ -115,6 +117,7 @@ async def start(runtime: Runtime) -> None:
     events = Events(runtime.log, projection, directory.name_of_node)
     logs = ReplicaLogs(directory, tls.node)
     heartbeats = Heartbeats(directory)
+    board = ProgressBoard()
     quota = RegistrationQuota(
         memory.registrations, JoinLimits(settings.waiting_nodes, settings.waiting_nodes_per_token)
     )
@@ -130,7 +133,7 @@ async def start(runtime: Runtime) -> None:
         APIKeys(memory.keys, asking, KeyNames(runtime)).router,
         EngineProfiles(directory, asking).router,
         NamedSecrets(directory, asking, sealed).router,
-        Backends(directory, asking).router,
+        Backends(directory, asking, board).router,
         Brake(asking).router,
         Upgrades(directory, asking).router,
         Joining(directory, tokens, asking, credential, quota, certified=tls.authority is not None).router,
@@ -151,6 +154,7 @@ async def start(runtime: Runtime) -> None:
             lambda: client.is_connected,
             people.standing,
             log_space,
+            board,
         ).router,
     ]
     app = application(
@@ -215,6 +219,7 @@ async def start(runtime: Runtime) -> None:
     runtime.spawn("removed nodes", pool.close_removed(directory.is_removed))
     runtime.spawn("log watch", watch_log())
     runtime.spawn("tables", people.run())
+    runtime.spawn("progress", ProgressPoller(runtime, directory, board).run())
     host, port = listener.getsockname()[:2]
     _log.info("listening", host=host, port=port)
 

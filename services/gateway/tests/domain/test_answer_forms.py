@@ -133,3 +133,21 @@ def test_a_chat_begins_with_who_speaks_and_a_text_with_nothing() -> None:
     assert {"role": "assistant", "content": ""} == event["choices"][0]["delta"]
     _, text = made(text="once")
     assert b"" == text.opening()
+
+
+def test_what_the_model_thought_stands_beside_what_it_says_streamed_and_whole() -> None:
+    call = '{"name": "look", "arguments": {}}'
+    cases: list[tuple[dict[str, Any], str]] = [({}, "so"), ({"calls": ("look",)}, call), ({"scores": 1}, "so")]
+    for fields, text in cases:
+        _, choice = made(chat=CHAT, **fields)
+        said = choice.thought(NASTY) + choice.thought(" on") + choice.event(text, ())
+        deltas = [event["choices"][0]["delta"] for event in events(choice.opening() + said + choice.closing("stop"))]
+        assert [NASTY, " on"] == [delta["reasoning_content"] for delta in deltas if "reasoning_content" in delta]
+
+        _, choice = made(chat=CHAT, **fields)
+        choice.thought("of another replica")
+        choice.restart()
+        assert "reasoning_content" not in json.loads(choice.whole(text, (), "stop"))["message"]
+        choice.thought(NASTY)
+        message = json.loads(choice.whole(text, (), "stop"))["message"]
+        assert (NASTY, "calls" in fields) == (message["reasoning_content"], "tool_calls" in message)

@@ -204,3 +204,33 @@ def test_a_broken_stream_ends_with_an_error_and_the_response_that_failed_by_it()
     response = failed["response"]
     assert ("response.failed", "failed") == (failed["type"], response["status"])
     assert {"code": "server_error", "message": "The replica failed."} == response["error"]
+
+
+def test_what_the_model_thought_is_an_item_before_the_others() -> None:
+    published: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
+    cases: list[tuple[list[str], list[dict[str, Any]]]] = [(["so"], []), ([CALL], TOOLS)]
+    for pieces, tools in cases:
+        fields: dict[str, Any] = {"tools": tools} if tools else {}
+        envelope, choice = made(**fields)
+        said = choice.thought("I th") + choice.thought("ink") + b"".join(choice.event(piece, ()) for piece in pieces)
+        found = events(choice.opening() + said + choice.closing("stop") + envelope.ending(Usage(3, 2, 1)))
+        response = check_told(found)
+        Response.model_validate(response)
+        for event in found:
+            published.validate_python(event)
+        assert ["reasoning", "function_call" if tools else "message"] == [item["type"] for item in response["output"]]
+        assert [{"type": "reasoning_text", "text": "I think"}] == response["output"][0]["content"]
+        told = [event["delta"] for event in found if event["type"] == "response.reasoning_text.delta"]
+        assert ["I th", "ink"] == told
+
+    envelope, choice = made()
+    choice.thought("I think")
+    body = json.loads(envelope.body([choice.whole("", (), "length")], Usage(3, 2, 1)))
+    assert [("reasoning", "incomplete")] == [(item["type"], item["status"]) for item in body["output"]]
+
+
+def test_thoughts_alone_are_followed_by_an_empty_message() -> None:
+    envelope, choice = made()
+    choice.thought("I think")
+    body = json.loads(envelope.body([choice.whole("", (), "stop")], Usage(3, 2, 1)))
+    assert ["reasoning", "message"] == [item["type"] for item in body["output"]]

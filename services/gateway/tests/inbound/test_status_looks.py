@@ -19,7 +19,9 @@ from weft_contracts.facts.replica import Placed
 from weft_contracts.facts.run import Loading, Ready, Stopped
 from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpec, Receipt, SimulatedSource
 from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId, TokenId, replica_id
+from weft_contracts.signals import MemorySaid, NodeProgress
 from weft_contracts.subjects import model, node, replica, run
+from weft_gateway.domain.progress_board import ProgressBoard
 from weft_gateway.inbound.admin.rendered import NODES_SHOWN, REPLICAS_SHOWN, Rendered
 from weft_gateway.inbound.admin.status import Status
 from weft_gateway.projections.directory import Directory
@@ -171,7 +173,9 @@ async def asked() -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
     """A client of the route, and what it is made from."""
     directory, log = grown(3, 2)
     caught_up = asyncio.Event()
-    world: Any = SimpleNamespace(directory=directory, log=log, running={}, problems={}, ejected={}, full=None)
+    world: Any = SimpleNamespace(
+        directory=directory, log=log, running={}, problems={}, ejected={}, full=None, board=ProgressBoard()
+    )
     none = SimpleNamespace(total=0)
     pool = SimpleNamespace(ejections=lambda: world.ejected)
     dispatcher: Any = SimpleNamespace(in_flight=world.running, queue=none, loading=none, pool=pool)
@@ -179,7 +183,15 @@ async def asked() -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
     health: Any = SimpleNamespace(problems=world.problems, ready=True)
     room: Any = SimpleNamespace(problem=lambda: world.full)
     status = Status(
-        "gw", directory, projection, dispatcher, health, lambda: True, lambda: {"state": "off", "position": 0}, room
+        "gw",
+        directory,
+        projection,
+        dispatcher,
+        health,
+        lambda: True,
+        lambda: {"state": "off", "position": 0},
+        room,
+        world.board,
     )
     app = FastAPI()
     app.include_router(status.router)
@@ -222,8 +234,14 @@ async def test_the_tag_changes_with_whatever_is_said(asked: tuple[httpx.AsyncCli
     troubled = await changed(running)
     world.ejected[replica_id(MODELS[0], 1)] = "retiring"
     ejected = await changed(troubled)
-    assert 5 == len({tag, after, running, troubled, ejected} - {""})
-    assert "" == await changed(ejected)
+    # and what a node says of a replica beside the log
+    memory = MemorySaid(replica=replica_id(MODELS[0], 1), device=0, used=3)
+    said = NodeProgress(node=NodeId("n-000"), memory=(memory,))
+    world.board.heard(said.node, said, 0.0)
+    held = await changed(ejected)
+    assert 6 == len({tag, after, running, troubled, ejected, held} - {""})
+    world.board.heard(said.node, said, 1.0)
+    assert "" == await changed(held)
 
 
 async def test_the_page_is_not_told_each_nodes_trouble_as_a_sentence(asked: tuple[httpx.AsyncClient, Any]) -> None:

@@ -55,7 +55,7 @@ async def start(runtime: Runtime) -> None:
     if authority is not None and system is not None:
         revocations = Revocations(runtime, state, authority, system, lasts=lasts)
     poller = TrafficPoller(state, Shares().times(settings.node_share), leadership, system, revocations)
-    services = ServicePoller(state, leadership, system)
+    services = ServicePoller(state, leadership, system, leases.living)
     token = _bootstrap(settings)
     limits = JoinLimits(settings.waiting_nodes, settings.waiting_nodes_per_token, settings.waiting_hours * 3600)
     release = version("weft-registry")

@@ -136,6 +136,25 @@ def test_where_nobody_can_be_asked_it_is_refused_with_the_reason(story: Story) -
     assert "no trust folder" in refused(story)
 
 
+def test_servers_that_do_not_say_who_is_connected_hold_it_up_by_name(story: Story) -> None:
+    story.services = ServicesHeard(1 << 40, ALL_NEW, unheard=("n2", "n3"))
+    outcome = finished(story)
+    assert isinstance(outcome, Rejected)
+    assert 503 == outcome.status
+    assert "these don't: n2, n3. A service there may be of an earlier version" in outcome.reason
+    assert not story.state.fleet.formats
+
+
+def test_a_service_that_lives_by_its_lease_and_is_not_heard_holds_it_up_by_name(story: Story) -> None:
+    story.services = ServicesHeard(1 << 40, ALL_NEW, living=("registry", "scheduler"))
+    outcome = finished(story)
+    assert isinstance(outcome, Rejected)
+    assert (503, True) == (outcome.status, "of the connection of scheduler, which lives by its lease" in outcome.reason)
+    assert not story.state.fleet.formats
+    story.services = ServicesHeard(1 << 40, (*ALL_NEW, ("scheduler", FORMATS)), living=("registry", "scheduler"))
+    assert isinstance(finished(story), Fulfilled)
+
+
 def test_what_waits_for_the_servers_holds_up_no_other_request(story: Story) -> None:
     story.services = ServicesHeard(story.log.head, ALL_NEW)
     story.ask(UpgradeFinishRequested())

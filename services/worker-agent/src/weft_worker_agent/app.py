@@ -27,6 +27,7 @@ from weft_worker_agent.inbound.log_tails import LogTails
 from weft_worker_agent.inbound.machine_loop import MachineWatch
 from weft_worker_agent.inbound.own_drain import OwnDrain
 from weft_worker_agent.inbound.pressure_loop import PressureWatch
+from weft_worker_agent.inbound.progress_loop import ProgressWatch
 from weft_worker_agent.inbound.secrets_loop import SecretsLoop
 from weft_worker_agent.inbound.steering_loop import SteeringLoop, follow_supervisor
 from weft_worker_agent.inbound.wake import Wake
@@ -126,6 +127,7 @@ class Agent:
         self._pressure: PressureWatch | None = None
         if settings.parts == 1:  # what other workers of one machine use would be taken for pressure
             self._pressure = PressureWatch(identity.node, self._own, self._hosts, self._nvml, lambda: self._changed())
+        self._progress = ProgressWatch(identity.node, self._hosts, self._installer, settings.install_overdue)
         self._lease: LeaseThread | None = None
         self._log_connection: LogConnection | None = None
         self._own_drain = OwnDrain(self._gateway, self._own)
@@ -159,6 +161,7 @@ class Agent:
             "pulse": self._beat(),
             "machine": self._machine.run(),
             "disks": watch_disks(lambda: self._machine.rebase(self._base_report())),
+            "progress": self._progress.run(),
             "leaving": self._own_drain.come_back(),
             **({"backends": self._backends.run()} if self._backends is not None else {}),
             **({"pressure": self._pressure.run()} if self._pressure is not None else {}),
@@ -218,6 +221,7 @@ class Agent:
             self._steering,
             self._machine,
             self._pressure,
+            self._progress,
             self._health,
             self._show,
         )

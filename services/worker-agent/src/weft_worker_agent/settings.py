@@ -71,6 +71,8 @@ class WorkerSettings(BaseSettings):
     """A folder with all packages that are needed: no index is asked."""
     install_silence: Annotated[float, Field(gt=0, le=86400)] = 900.0
     """Seconds after which an install in which nothing moves is given up."""
+    install_overdue: Annotated[float, Field(gt=0, le=86400)] = 900.0
+    """Seconds after which an install that has not ended is said to be overdue; it goes on."""
     install_at_once: Annotated[int, Field(ge=1, le=16)] = 2
     """Engines that are installed at the same time; others wait."""
     install_keep: Annotated[float, Field(ge=0, le=366 * 86400)] = 86400.0

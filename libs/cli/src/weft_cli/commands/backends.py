@@ -37,11 +37,18 @@ def show(folder: Path | None, url: str | None, *, as_json: bool) -> None:
             if any((each["engine"], each["version"], vendor) in shown for vendor in each["vendors"]):
                 continue
             rows.append((name, each["engine"], each["version"], ", ".join(each["vendors"]), "installed", ""))
+        under_way = node.get("installs", [])  # an older gateway's answer lacks it
+        for each in under_way:
+            waits = ", ".join(one["replica"] for one in node["installing"] if one["engine"] == each["engine"])
+            about = each["about"] + (f" (for {waits})" if waits else "")
+            rows.append((name, each["engine"], each["version"], each["vendor"], "installing", about))
+        told = {each["engine"] for each in under_way}
         for install in node["installing"]:
-            why = install["last_end"] or ""
-            rows.append((name, install["engine"], "", "", "installing", why or f"for {install['replica']}"))
+            if install["engine"] not in told or install["last_end"]:
+                why = install["last_end"] or ""
+                rows.append((name, install["engine"], "", "", "installing", why or f"for {install['replica']}"))
         for wanted in node.get("wanted", []):
-            if not wanted["here"]:
+            if not wanted["here"] and (wanted["fault"] or wanted["engine"] not in told):
                 why = wanted["fault"] or "asked for ahead of need"
                 rows.append((name, wanted["engine"], wanted["version"], wanted["vendor"], _ahead(wanted), why))
         if node["allowed"] is False:

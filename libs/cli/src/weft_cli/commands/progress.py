@@ -6,7 +6,11 @@ from weft_client import api
 from weft_client.failure import Failure
 from weft_client.gateway import Gateway
 
+from weft_cli.render import printable
+
 _LOOK_S = 0.2
+_FIGURES_S = 10.0
+"""How far an install or a load is, is printed so often."""
 _HOMELESS_S = 3.0
 """Without a place for so long: nodes that have just been asked about the files may still answer."""
 
@@ -18,7 +22,7 @@ def watch(gateway: Gateway, name: str, wait_s: float, *, quiet: bool) -> None:
     """
     began = time.monotonic()
     homeless_since: float | None = None
-    said = ""
+    said, figures_at = "", began
     while True:
         seen, now = api.snapshot(gateway), time.monotonic()
         model = seen.model(name)
@@ -43,6 +47,11 @@ def watch(gateway: Gateway, name: str, wait_s: float, *, quiet: bool) -> None:
             raise Failure(f"{name} has no place for {homeless.id}: {homeless.reason}")
         now_said = phase(own, ready, max(model.wanted, len(own)))
         said = now_said if quiet else _say(now_said, said)
+        if not quiet and now - figures_at >= _FIGURES_S:
+            figures_at = now
+            for each in own:
+                if each.progress:
+                    print(f"    {each.id}: {printable(each.progress)}", flush=True)
         if now - began >= wait_s:
             raise Failure(f"{name} is not ready after {wait_s:g} s; the mesh goes on trying: see `weft status`")
         time.sleep(_LOOK_S)

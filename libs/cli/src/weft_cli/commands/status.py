@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from weft_client import api
+from weft_client import api, memory
 from weft_client.command_names import pasteable
 from weft_client.failure import Exit, Failure
 from weft_client.gateway import Gateway, Refused, Unreachable
@@ -93,6 +93,11 @@ def _object(
     }
 
 
+def _row(r: api.ReplicaRow) -> tuple[object, ...]:
+    held = memory.in_words(r.devices)
+    return r.id, r.model, r.revision, r.state, r.node, r.engine, held, cut(r.reason or r.progress)
+
+
 def _show(gateway: Gateway, record: RunFile | None, found: api.Snapshot | None, problems: tuple[str, ...]) -> None:
     if record is not None:
         print(f"{gateway.url}, {record.stage}, up for {age(time.time() - record.since)} (process {record.pid})\n")
@@ -109,8 +114,8 @@ def _show(gateway: Gateway, record: RunFile | None, found: api.Snapshot | None, 
         ]
         table(("model", "state", "revision", "engine", "ready", "reason"), models)
         print()
-        replicas = [(r.id, r.model, r.revision, r.state, r.node, r.engine, cut(r.reason)) for r in found.replicas]
-        table(("replica", "model", "revision", "state", "node", "engine", "reason"), replicas)
+        replicas = [_row(each) for each in found.replicas]
+        table(("replica", "model", "revision", "state", "node", "engine", "memory", "reason"), replicas)
     for problem in problems:
         if found is not None or record is not None:
             print()

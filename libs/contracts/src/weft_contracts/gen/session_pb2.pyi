@@ -397,6 +397,8 @@ class Submit(_message.Message):
     CONSTRAINT_FIELD_NUMBER: _builtins.int
     BIAS_FIELD_NUMBER: _builtins.int
     SCORES_FIELD_NUMBER: _builtins.int
+    PARSED_FIELD_NUMBER: _builtins.int
+    TEMPLATE_KWARGS_FIELD_NUMBER: _builtins.int
     request: _builtins.int
     """chosen by the client, unique in the session"""
     correlation_id: _builtins.str
@@ -408,6 +410,12 @@ class Submit(_message.Message):
     traceparent: _builtins.str
     scores: _builtins.int
     """log probabilities are wanted: each token's, and those of so many likeliest ones"""
+    parsed: _builtins.bool
+    """Of a chat, and of token ids that were made of one: what the model thinks and which tools it calls may be told apart
+    in its answer by the engine's own parsers. Without it all is text
+    """
+    template_kwargs: _builtins.str
+    """from version 4 on: a JSON object that the chat template is given as variables"""
     @_builtins.property
     def chat(self) -> Global___Chat: ...
     @_builtins.property
@@ -441,10 +449,12 @@ class Submit(_message.Message):
         constraint: Global___Constraint | None = ...,
         bias: _abc.Iterable[Global___TokenBias] | None = ...,
         scores: _builtins.int | None = ...,
+        parsed: _builtins.bool = ...,
+        template_kwargs: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_scores", b"_scores", "chat", b"chat", "constraint", b"constraint", "handle", b"handle", "prompt", b"prompt", "resume", b"resume", "sampling", b"sampling", "scores", b"scores", "text", b"text", "tokens", b"tokens"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_scores", b"_scores", "bias", b"bias", "chat", b"chat", "constraint", b"constraint", "correlation_id", b"correlation_id", "handle", b"handle", "max_tokens", b"max_tokens", "prompt", b"prompt", "request", b"request", "resume", b"resume", "sampling", b"sampling", "scores", b"scores", "stop", b"stop", "text", b"text", "tokens", b"tokens", "traceparent", b"traceparent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_scores", b"_scores", "bias", b"bias", "chat", b"chat", "constraint", b"constraint", "correlation_id", b"correlation_id", "handle", b"handle", "max_tokens", b"max_tokens", "parsed", b"parsed", "prompt", b"prompt", "request", b"request", "resume", b"resume", "sampling", b"sampling", "scores", b"scores", "stop", b"stop", "template_kwargs", b"template_kwargs", "text", b"text", "tokens", b"tokens", "traceparent", b"traceparent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__scores: _TypeAlias = _typing.Literal["scores"]  # noqa: Y015
     _WhichOneofArgType__scores: _TypeAlias = _typing.Literal["_scores", b"_scores"]  # noqa: Y015
@@ -467,6 +477,7 @@ class Constraint(_message.Message):
     OR_TEXT_FIELD_NUMBER: _builtins.int
     MOST_FIELD_NUMBER: _builtins.int
     OR_JSON_FIELD_NUMBER: _builtins.int
+    TOLD_FIELD_NUMBER: _builtins.int
     json_schema: _builtins.str
     """a JSON schema as text: the answer is JSON that fits it"""
     or_text: _builtins.bool
@@ -475,6 +486,10 @@ class Constraint(_message.Message):
     """of such JSON values, each on a line of its own; 0: one. An older engine gives one"""
     or_json: _builtins.str
     """from version 3 on: or one value that fits this schema"""
+    told: _builtins.int
+    """So many characters at the end of the chat's first message tell the model of the schema's calls: a line before, a
+    line for each function (a JSON object of name, description and parameters), lines after. 0: nothing is known of it
+    """
     def __init__(
         self,
         *,
@@ -482,10 +497,11 @@ class Constraint(_message.Message):
         or_text: _builtins.bool = ...,
         most: _builtins.int = ...,
         or_json: _builtins.str = ...,
+        told: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["json_schema", b"json_schema", "most", b"most", "or_json", b"or_json", "or_text", b"or_text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["json_schema", b"json_schema", "most", b"most", "or_json", b"or_json", "or_text", b"or_text", "told", b"told"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -846,6 +862,7 @@ class Output(_message.Message):
     ERROR_FIELD_NUMBER: _builtins.int
     FIELD_FIELD_NUMBER: _builtins.int
     SCORES_FIELD_NUMBER: _builtins.int
+    REASONING_FIELD_NUMBER: _builtins.int
     request: _builtins.int
     text: _builtins.str
     """cut at complete characters"""
@@ -855,6 +872,8 @@ class Output(_message.Message):
     error: _builtins.str
     field: _builtins.str
     """with FAULT_BAD_REQUEST: the Submit's own field at fault, where one is"""
+    reasoning: _builtins.str
+    """where Submit has `parsed`: what the model thought, before this output's text"""
     @_builtins.property
     def token_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """exactly those that make the text, so ids and text can be resumed together"""
@@ -879,10 +898,11 @@ class Output(_message.Message):
         error: _builtins.str = ...,
         field: _builtins.str = ...,
         scores: _abc.Iterable[Global___TokenScore] | None = ...,
+        reasoning: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "fault", b"fault", "field", b"field", "finish", b"finish", "request", b"request", "scores", b"scores", "text", b"text", "token_ids", b"token_ids", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error", b"error", "fault", b"fault", "field", b"field", "finish", b"finish", "reasoning", b"reasoning", "request", b"request", "scores", b"scores", "text", b"text", "token_ids", b"token_ids", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

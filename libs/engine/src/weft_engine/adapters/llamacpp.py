@@ -1,7 +1,6 @@
 """llama.cpp as an engine: a thread for each running request, one wake of the loop for each step."""
 
 import threading
-from collections import deque
 from collections.abc import Iterable, Sequence
 from queue import SimpleQueue
 from typing import Self
@@ -18,6 +17,7 @@ from weft_engine.adapters.llamacpp_tokenizer import LlamaCppTokenizer
 from weft_engine.adapters.llamacpp_vectors import LlamaCppEmbedder, rerank_texts
 from weft_engine.launch import Launch
 from weft_engine.native_calls import on_own_thread
+from weft_engine.waiting_line import CallLine, RequestLine
 
 StepOutput = tuple[Job, str, Sequence[int], Scores, Ending | None]
 """A request, its text with ids and scores, and how it ended, if it did."""
@@ -32,10 +32,9 @@ class LlamaCpp:
         self._embeddings = embeddings
         self._embedder = LlamaCppEmbedder(server, vocabulary)
         self._vocabulary = vocabulary
-        self._max_waiting = launch.max_waiting
         self._facts = EngineFacts("llama.cpp", version(), self._tokenizer.context_tokens, launch.concurrency)
-        self._waiting: deque[Job] = deque()
-        self._running: dict[Ticket, Job] = {}
+        self._line: RequestLine[Job] = RequestLine(launch.concurrency, launch.max_waiting, self._dispatch)
+        self._calls = CallLine(launch.concurrency, launch.max_waiting)
         self._threads = 0
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._step_batcher: StepBatcher[StepOutput] = StepBatcher(self._hand_over)
@@ -54,6 +53,9 @@ class LlamaCpp:
     def submit(self, request: pb.Submit, prompt: pb.Prompt, ticket: Ticket) -> None:
         if self._embeddings:
             raise RequestRefused(pb.FAULT_BAD_REQUEST, "this model makes embeddings, it does not write")
+        if request.template_kwargs:
+            sentence = "the llama.cpp engine can't honour `chat_template_kwargs`"
+            raise RequestRefused(pb.FAULT_BAD_REQUEST, sentence, "template_kwargs")
         for bias in request.bias:
             if self._vocabulary and bias.id >= self._vocabulary:
                 raise RequestRefused(
@@ -61,31 +63,17 @@ class LlamaCpp:
                     f"`logit_bias` names token {bias.id}; the model's tokens are 0 to {self._vocabulary - 1}",
                     "bias",
                 )
-        job = Job(request, prompt, ticket)
-        if len(self._running) < self._facts.concurrency:
-            self._dispatch(job)
-        elif len(self._waiting) < self._max_waiting:
-            self._waiting.append(job)
-        else:
-            raise RequestRefused(pb.FAULT_BUSY, f"{len(self._waiting)} requests wait already")
+        self._line.enter(ticket, Job(request, prompt, ticket))
 
     def cancel(self, ticket: Ticket) -> None:
-        job = self._running.get(ticket)
-        if job is not None:
+        if (job := self._line.cancel(ticket)) is not None:
             job.cancel()
-            return
-        for job in self._waiting:
-            if job.ticket is ticket:
-                self._waiting.remove(job)
-                ticket.finish(Ending(pb.FINISH_CANCELLED))
-                return
 
     def load(self) -> EngineLoad:
-        held = sum(job.prompt_tokens + job.made for job in self._running.values())
+        held = sum(job.prompt_tokens + job.made for job in self._line.started.values())
         room = self._facts.concurrency * self._facts.context_tokens
-        embedder = self._embedder
-        running, steps = len(self._running) + embedder.running, self._steps + embedder.steps
-        return EngineLoad(running, len(self._waiting), min(1.0, held / room), steps)
+        running, waiting = self._line.running + self._calls.running, self._line.waiting + self._calls.waiting
+        return EngineLoad(running, waiting, min(1.0, held / room), self._steps + self._embedder.steps)
 
     async def count(self, prompt: pb.Prompt) -> int:
         return await on_own_thread(lambda: self._tokenizer.count(prompt), "llamacpp-count")
@@ -93,15 +81,18 @@ class LlamaCpp:
     async def embed(self, inputs: list[EmbedInput]) -> Embeddings:
         if not self._embeddings:
             raise RequestRefused(pb.FAULT_BAD_REQUEST, "this model writes, it makes no embeddings")
-        return await self._embedder.embed(inputs)
+        async with self._calls.place():
+            return await self._embedder.embed(inputs)
 
     async def rerank(self, query: str, texts: list[str]) -> pb.Scores:
         if not self._embeddings:
             raise RequestRefused(pb.FAULT_BAD_REQUEST, "this model writes, it does not rerank")
-        return await on_own_thread(lambda: rerank_texts(self._server, query, texts), "llamacpp-rerank")
+        async with self._calls.place():
+            return await on_own_thread(lambda: rerank_texts(self._server, query, texts), "llamacpp-rerank")
 
     async def close(self) -> None:
-        for job in self._running.values():
+        self._line.clear_waiting()
+        for job in self._line.started.values():
             job.cancel()
         for _ in range(self._threads):
             self._jobs.put(None)
@@ -109,9 +100,8 @@ class LlamaCpp:
         await on_own_thread(self._server.close, "llamacpp-close")
 
     def _dispatch(self, job: Job) -> None:
-        self._running[job.ticket] = job
         self._step_batcher.join(job.thread)
-        if self._threads < len(self._running):
+        if self._threads < self._line.running:
             self._threads += 1
             threading.Thread(target=self._work, name=f"llamacpp-{self._threads}", daemon=True).start()
         self._jobs.put(job)
@@ -134,7 +124,5 @@ class LlamaCpp:
                 job.ticket.emit(text, ids, scores)
             if ending is not None:
                 self._step_batcher.leave(job.thread)
-                del self._running[job.ticket]
                 job.ticket.finish(ending)
-                if self._waiting:
-                    self._dispatch(self._waiting.popleft())
+                self._line.leave(job.ticket)

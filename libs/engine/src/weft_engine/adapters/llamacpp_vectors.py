@@ -20,13 +20,11 @@ TOO_LARGE: Final = re.compile(r"input \((\d+) tokens\) is (?:too large|larger).*
 
 
 class LlamaCppEmbedder:
-    """Answers `embed`, any number at once; llama.cpp queues what it has no room for."""
+    """Answers `embed`, as many at once as the engine's line lets through."""
 
     def __init__(self, server: NativeServer, vocabulary: int) -> None:
         self._server = server
         self._vocabulary = vocabulary
-        self.running = 0
-        """`embed`s that are being answered"""
         self.steps = 0
         """calls of llama.cpp that ended: stands still in a stall"""
 
@@ -40,15 +38,11 @@ class LlamaCppEmbedder:
                 raise RequestRefused(pb.FAULT_BAD_REQUEST, sentence)
         vectors: list[bytes] = []
         tokens = 0
-        self.running += 1
-        try:
-            for start in range(0, len(inputs), INPUTS_A_CALL):
-                made = await self._call(inputs[start : start + INPUTS_A_CALL])
-                self.steps += 1
-                vectors += made.vectors
-                tokens += made.prompt_tokens
-        finally:
-            self.running -= 1
+        for start in range(0, len(inputs), INPUTS_A_CALL):
+            made = await self._call(inputs[start : start + INPUTS_A_CALL])
+            self.steps += 1
+            vectors += made.vectors
+            tokens += made.prompt_tokens
         return Embeddings(vectors, tokens)
 
     async def _call(self, inputs: list[EmbedInput]) -> Embeddings:

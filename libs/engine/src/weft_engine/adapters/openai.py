@@ -5,13 +5,12 @@ It computes nothing and holds no model. Many replicas of such may ask one server
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Final, Self
 
 from weft_contracts.gen import session_pb2 as pb
-from weft_dataplane import Embeddings, EmbedInput, Ending, EngineFacts, EngineLoad, LoadFailed, RequestRefused, Ticket
+from weft_dataplane import Embeddings, EmbedInput, EngineFacts, EngineLoad, LoadFailed, RequestRefused, Ticket
 
 from weft_engine.adapters.openai_answer import Answer
 from weft_engine.adapters.openai_errors import ServerError, wait_s
@@ -23,6 +22,7 @@ from weft_engine.adapters.openai_settings import OpenAISettings
 from weft_engine.adapters.openai_vectors import ServerVectors
 from weft_engine.launch import Launch
 from weft_engine.secrets import SecretMissing, resolved
+from weft_engine.waiting_line import CallLine, RequestLine
 
 TICK_S: Final = 1.0
 LINGER_S: Final = 5.0
@@ -31,15 +31,16 @@ LINGER_S: Final = 5.0
 log = logging.getLogger("weft.engine")
 
 
-class Waiting:
-    """A request that has no place yet."""
+class Sending:
+    """A request that waits to be sent, or was."""
 
-    __slots__ = ("asked", "request", "ticket")
+    __slots__ = ("asked", "request", "sent", "ticket")
 
     def __init__(self, request: pb.Submit, asked: Asked, ticket: Ticket) -> None:
         self.request = request
         self.asked = asked
         self.ticket = ticket
+        self.sent: tuple[Answer, Exchange] | None = None
 
 
 class OpenAIServer:
@@ -52,14 +53,11 @@ class OpenAIServer:
         self._loop = asyncio.get_running_loop()
         self._vectors = ServerVectors(http, settings)
         self._health = ServerHealth(http, settings, self._may_send)
-        self._max_waiting = launch.max_waiting
         self._context_tokens = launch.context_tokens
         self._concurrency = launch.concurrency
-        self._waiting: deque[Waiting] = deque()
-        self._running: dict[Ticket, tuple[Answer, Exchange]] = {}
+        self._line: RequestLine[Sending] = RequestLine(launch.concurrency, launch.max_waiting, self._send)
+        self._calls = CallLine(launch.concurrency, launch.max_waiting)
         self._lingering: dict[int, tuple[Exchange, float]] = {}
-        self._unary = 0
-        self._places = asyncio.Semaphore(launch.concurrency)
         self._steps = 0
         self._left_alone_until = 0.0
         self._tasks: list[asyncio.Task[None]] = []
@@ -95,31 +93,21 @@ class OpenAIServer:
         if self._settings.embeddings:
             raise RequestRefused(pb.FAULT_BAD_REQUEST, "this model makes embeddings, it does not write")
         self._refuse_in_trouble()
-        waiting = Waiting(request, asked_of(request, prompt, self._settings), ticket)
-        if len(self._running) >= self._concurrency and len(self._waiting) >= self._max_waiting:
-            raise RequestRefused(pb.FAULT_BUSY, f"{len(self._waiting)} requests wait already")
+        sending = Sending(request, asked_of(request, prompt, self._settings), ticket)
+        self._line.refuse_full()
         self._refuse_too_many()
-        if len(self._running) < self._concurrency:
-            self._send(waiting)
-        else:
-            self._waiting.append(waiting)
+        self._line.enter(ticket, sending)
 
     def cancel(self, ticket: Ticket) -> None:
-        running = self._running.get(ticket)
-        if running is not None:
-            answer, exchange = running
+        sending = self._line.cancel(ticket)
+        if sending is not None and sending.sent is not None:
+            answer, exchange = sending.sent
             exchange.cancel()
             answer.cancel()
-            return
-        for waiting in self._waiting:
-            if waiting.ticket is ticket:
-                self._waiting.remove(waiting)
-                ticket.finish(Ending(pb.FINISH_CANCELLED))
-                return
 
     def load(self) -> EngineLoad:
-        running = len(self._running) + self._unary
-        return EngineLoad(running, len(self._waiting), 0.0, self._steps, self._health.trouble)
+        running, waiting = self._line.running + self._calls.running, self._line.waiting + self._calls.waiting
+        return EngineLoad(running, waiting, 0.0, self._steps, self._health.trouble)
 
     async def count(self, prompt: pb.Prompt) -> int:
         raise RequestRefused(pb.FAULT_BAD_REQUEST, "an OpenAI server does not tell how many tokens a prompt has")
@@ -146,7 +134,8 @@ class OpenAIServer:
     async def close(self) -> None:
         for task in self._tasks:
             task.cancel()
-        for _, exchange in list(self._running.values()):
+        self._line.clear_waiting()
+        for _, exchange in self._sent():
             exchange.cancel()
         for exchange, _ in self._lingering.values():
             exchange.cancel()
@@ -172,26 +161,27 @@ class OpenAIServer:
     async def _place(self) -> AsyncGenerator[None]:
         """One of the places for calls with one answer. Raises RequestRefused."""
         self._refuse_in_trouble()
+        self._calls.refuse_full()
         self._refuse_too_many()
-        self._unary += 1
-        try:
-            async with self._places:
-                yield
-        finally:
-            self._unary -= 1
+        async with self._calls.place():
+            yield
 
-    def _send(self, waiting: Waiting) -> None:
-        http, asked = self._http, waiting.asked
+    def _sent(self) -> list[tuple[Answer, Exchange]]:
+        return [each.sent for each in self._line.started.values() if each.sent is not None]
+
+    def _send(self, sending: Sending) -> None:
+        http, asked = self._http, sending.asked
         answer = Answer(
-            http.name, waiting.request, asked, waiting.ticket, self._context_tokens, self._over, http.hidden
+            http.name, sending.request, asked, sending.ticket, self._context_tokens, self._over, http.hidden
         )
-        exchange = http.begin("POST", asked.path, asked.body, answer)
-        self._running[waiting.ticket] = (answer, exchange)
+        sending.sent = (answer, http.begin("POST", asked.path, asked.body, answer))
 
     def _over(self, answer: Answer, error: ServerError | None) -> None:
         """A ticket has ended: its place is another's."""
         self._steps += answer.steps
-        _, exchange = self._running.pop(answer.ticket)
+        sent = self._line.started[answer.ticket].sent
+        assert sent is not None
+        _, exchange = sent
         if error is None:
             if exchange.connection is not None:
                 self._lingering[id(exchange)] = (exchange, self._loop.time() + LINGER_S)
@@ -202,17 +192,15 @@ class OpenAIServer:
                 self._health.doubt()
             if error.fault == pb.FAULT_BUSY:
                 self._left_alone_until = self._loop.time() + wait_s(answer.headers)
-        if self._waiting:
-            self._send(self._waiting.popleft())
+        self._line.leave(answer.ticket)
 
     async def _tick(self) -> None:
-        """Keep the times that a server has, for ever. While they are kept nothing stalls here: time is a step."""
+        """Keep the times that a server has, for ever."""
         settings = self._settings
         while True:
             await asyncio.sleep(TICK_S)
-            self._steps += 1
             now = self._loop.time()
-            for _, exchange in list(self._running.values()):
+            for _, exchange in self._sent():
                 silent, begun = exchange.silent_s(now)
                 if begun and silent > settings.silence_s:
                     exchange.fail(f"said nothing for {settings.silence_s:g} s")

@@ -58,6 +58,7 @@ class Answer:
         self._server = server
         self._over = over
         self._hidden = hidden
+        self._parsed = request.parsed
         self._scored = request.HasField("scores")
         self._scores_came = False
         self._likeliest = request.scores
@@ -172,6 +173,7 @@ class Answer:
         choice = chunk.choices[0]
         said = choice.delta or choice.message
         text = choice.text or "" if said is None else said.content or said.refusal or ""
+        thought = None if said is None else said.reasoning_content or said.reasoning
         calls = said.tool_calls if said is not None and self.asked.calls else None
         if text:
             self._made += 1
@@ -184,7 +186,10 @@ class Answer:
             self._say(text, scores)
         if calls and not self._ended:
             self._call(self._calls.feed(calls))
-        if not text and not calls and choice.finish_reason is None and self.steps > 1:
+        if thought and self._parsed and not self._ended:
+            if self._within(thought):
+                self.ticket.think(thought)
+        elif not text and not calls and choice.finish_reason is None and self.steps > 1:
             self.ticket.emit("", ())  # it thinks: a sign of life is all that there is to tell
         if choice.finish_reason is not None:
             self._finish = choice.finish_reason

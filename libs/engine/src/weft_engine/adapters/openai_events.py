@@ -29,6 +29,9 @@ class Message(msgspec.Struct):
 
     content: str | None = None
     refusal: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    """the same by another name"""
     tool_calls: list[Call] | None = None
 
 

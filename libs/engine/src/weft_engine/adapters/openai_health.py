@@ -18,8 +18,9 @@ from weft_engine.adapters.openai_settings import OpenAISettings
 LIST_S: Final = 20.0
 MAX_LIST_BYTES: Final = 8 * 1024 * 1024
 MAX_PROBE_BYTES: Final = 1024 * 1024
-START_S: Final = 15.0
-"""For so long a replica that starts waits for a server that can't be reached."""
+START_S: Final = 5.0
+"""For so long a replica that starts waits for a server that can't be reached. Then its process ends, and the worker
+tries it again, ever more seldom."""
 AGAIN_S: Final = 3.0
 MOST_AGAIN_S: Final = 15.0
 """Between two looks at a server in trouble, at first and later."""
@@ -66,7 +67,7 @@ class ServerHealth:
             if not found.away:
                 raise LoadFailed(found.sentence, permanent=True)
             if self._loop.time() >= until:
-                raise LoadFailed(found.sentence, permanent=False)
+                raise LoadFailed(f"it waits for its server: {found.sentence}", permanent=False, outside=True)
             log.info("server away", extra={"server": self._http.name, "why": found.sentence})
             await asyncio.sleep(AGAIN_S)
         self.good()

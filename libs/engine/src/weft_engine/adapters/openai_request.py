@@ -40,6 +40,8 @@ def asked_of(request: pb.Submit, prompt: pb.Prompt, settings: OpenAISettings) ->
     chat = prompt.WhichOneof("prompt") == "chat"
     if chat:
         body["messages"] = [_message(each) for each in prompt.chat.messages]
+        if request.template_kwargs:
+            body["chat_template_kwargs"] = msgspec.Raw(request.template_kwargs.encode())
     else:
         body["prompt"] = prompt.text if prompt.WhichOneof("prompt") == "text" else list(prompt.tokens.ids)
     if request.max_tokens:

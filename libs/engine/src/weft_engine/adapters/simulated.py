@@ -7,7 +7,6 @@ Words in the last message that make it misbehave after three tokens: `[[fail]]` 
 import asyncio
 import os
 import signal
-from collections import deque
 from typing import Final, Self
 
 from weft_contracts.gen import session_pb2 as pb
@@ -20,6 +19,7 @@ from weft_engine.adapters.simulated_vectors import SimulatedEmbedder
 from weft_engine.launch import Launch
 from weft_engine.stop_strings import StopScanner
 from weft_engine.unhonoured import refuse_unhonoured
+from weft_engine.waiting_line import RequestLine
 
 VERSION: Final = "1"
 TROUBLE_AFTER: Final = 3
@@ -67,14 +67,14 @@ class Simulated:
 
     def __init__(self, launch: Launch, settings: SimulatedSettings) -> None:
         self._settings = settings
-        self._max_waiting = launch.max_waiting
         self._embedder = SimulatedEmbedder(settings, launch.context_tokens)
         self._facts = EngineFacts(
             "simulated", VERSION, launch.context_tokens, settings.concurrency or launch.concurrency
         )
         self._cache = PrefixCache(settings.block_tokens, settings.cache_blocks)
-        self._waiting: deque[SimulatedRequest] = deque()
-        self._running: list[SimulatedRequest] = []
+        self._line: RequestLine[SimulatedRequest] = RequestLine(
+            self._facts.concurrency, launch.max_waiting, self._admit
+        )
         self._steps = 0
         self._tokens = 0
         self._stalled = False
@@ -99,25 +99,20 @@ class Simulated:
         running = SimulatedRequest(request, prompt, ticket, self._facts.context_tokens)
         if "[[refuse]]" in running.words:
             raise RequestRefused(pb.FAULT_BAD_REQUEST, "the prompt asked to be refused", "prompt")
-        if len(self._waiting) >= self._max_waiting + self._facts.concurrency - len(self._running):
-            raise RequestRefused(pb.FAULT_BUSY, f"{len(self._waiting)} requests wait already")
-        self._waiting.append(running)
+        self._line.enter(ticket, running)
         self._work.set()
 
     def cancel(self, ticket: Ticket) -> None:
-        for requests in (self._waiting, self._running):
-            for running in requests:
-                if running.ticket is ticket:
-                    requests.remove(running)
-                    ticket.finish(running.ending(pb.FINISH_CANCELLED))
-                    return
+        if (running := self._line.cancel(ticket)) is not None:
+            ticket.finish(running.ending(pb.FINISH_CANCELLED))
+            self._line.leave(ticket)
 
     def load(self) -> EngineLoad:
-        held = sum(len(r.prompt) + r.position for r in self._running)
+        held = sum(len(r.prompt) + r.position for r in self._line.started.values())
         room = self._facts.concurrency * self._facts.context_tokens
         embedder = self._embedder
-        running, steps = len(self._running) + embedder.running, self._steps + embedder.steps
-        return EngineLoad(running, len(self._waiting), min(1.0, held / room), steps)
+        running, steps = self._line.running + embedder.running, self._steps + embedder.steps
+        return EngineLoad(running, self._line.waiting, min(1.0, held / room), steps)
 
     async def count(self, prompt: pb.Prompt) -> int:
         return len(prompt_ids(prompt))
@@ -137,7 +132,7 @@ class Simulated:
         step_s = self._settings.ms_per_token / 1000
         due = loop.time()
         while True:
-            if self._stalled or not (self._running or self._waiting):
+            if self._stalled or not self._line.started:
                 self._work.clear()
                 await self._work.wait()
                 due = loop.time()
@@ -147,12 +142,10 @@ class Simulated:
             self._step(step_s)
 
     def _step(self, step_s: float) -> None:
-        """One engine step: admit, prefill within the step's share, one token for each that is ready."""
-        while self._waiting and len(self._running) < self._facts.concurrency:
-            self._admit(self._waiting.popleft())
+        """One engine step: prefill within the step's share, one token for each that is ready."""
         share = self._settings.prefill_tokens_per_s * step_s
         left = int(share) or 1 if self._settings.prefill_tokens_per_s else None
-        for running in list(self._running):
+        for running in list(self._line.started.values()):
             if running.to_prefill:
                 done = running.to_prefill if left is None else min(left, running.to_prefill)
                 running.to_prefill -= done
@@ -169,7 +162,6 @@ class Simulated:
         known = running.prompt + running.resumed
         running.cached = min(self._cache.match(known), len(running.prompt) - 1) if running.prompt else 0
         running.to_prefill = len(known) - running.cached
-        self._running.append(running)
 
     def _token(self, running: SimulatedRequest) -> None:
         self._misbehave(running)
@@ -194,13 +186,13 @@ class Simulated:
             self._end(running, pb.FINISH_LENGTH)
 
     def _end(self, running: SimulatedRequest, finish: pb.Finish.ValueType, error: str = "") -> None:
-        self._running.remove(running)
         if not running.stops.stopped:
             text, ids = running.stops.rest()
             if text or ids:
                 running.ticket.emit(text, ids)
         self._cache.remember(running.prompt + running.resumed + running.made)
         running.ticket.finish(running.ending(finish, error=error))
+        self._line.leave(running.ticket)
 
     def _misbehave(self, running: SimulatedRequest) -> None:
         troubled = len(running.made) >= TROUBLE_AFTER

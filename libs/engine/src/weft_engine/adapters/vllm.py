@@ -7,18 +7,19 @@ from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import Embeddings, EmbedInput, EngineFacts, EngineLoad, RequestRefused, Ticket
 
 from weft_engine.adapters.vllm_job import VllmJob
-from weft_engine.adapters.vllm_loading import StartedVllm, load_engine
+from weft_engine.adapters.vllm_loading import CLOSE_S, StartedVllm, load_engine
 from weft_engine.adapters.vllm_native import SchedulerStats, version
 from weft_engine.adapters.vllm_prompts import VllmPrompts
+from weft_engine.adapters.vllm_scores import VllmReranker
 from weft_engine.adapters.vllm_settings import VllmSettings
 from weft_engine.adapters.vllm_text import TokenBytes
 from weft_engine.adapters.vllm_vectors import VllmEmbedder
 from weft_engine.launch import Launch
 from weft_engine.native_calls import on_own_thread
+from weft_engine.waiting_line import CallLine, RequestLine
 
 LOOK_S: Final = 0.25
 """Between two looks at whether vLLM's processes live."""
-CLOSE_S: Final = 3.0
 
 
 class Steps:
@@ -42,13 +43,15 @@ class Vllm:
         self._engine = engine = loaded.engine
         self._embeddings = loaded.embeddings
         self._steps = steps
-        self._max_waiting = launch.max_waiting
         self._facts = EngineFacts("vllm", version(), engine.model.max_model_len, launch.concurrency)
-        template = VllmSettings.of(launch).chat_template
-        self._prompts = VllmPrompts(engine.tokenizer, engine.model.get_vocab_size(), template)
+        self._prompts = VllmPrompts(engine.tokenizer, engine.model.get_vocab_size(), VllmSettings.of(launch))
         self._bytes_of = TokenBytes(engine.tokenizer)
+        self._parsers = loaded.parsers
         self._embedder = VllmEmbedder(engine, self._prompts, self._facts.context_tokens)
-        self._jobs: dict[Ticket, VllmJob] = {}
+        self._reranker = VllmReranker(engine, self._facts.context_tokens)
+        places, waiting = launch.concurrency, launch.max_waiting
+        self._line: RequestLine[VllmJob] = RequestLine(places, waiting, self._start, engine_queues=True)
+        self._calls = CallLine(places, waiting)
         self._submitted = 0
 
     @classmethod
@@ -65,25 +68,15 @@ class Vllm:
     def submit(self, request: pb.Submit, prompt: pb.Prompt, ticket: Ticket) -> None:
         if self._embeddings:
             raise RequestRefused(pb.FAULT_BAD_REQUEST, "this model makes embeddings, it does not write")
-        if len(self._jobs) >= self._facts.concurrency + self._max_waiting:
-            waiting = len(self._jobs) - self._facts.concurrency
-            raise RequestRefused(pb.FAULT_BUSY, f"{waiting} requests wait already")
-        self._submitted += 1
-        job = self._jobs[ticket] = VllmJob(request, prompt, ticket)
-        running = job.run(self._engine, self._prompts, self._bytes_of, self._facts.context_tokens, self._submitted)
-        job.task = asyncio.create_task(running, name=f"vllm-{self._submitted}")
-        job.task.add_done_callback(lambda _: self._jobs.pop(ticket, None))
+        self._line.enter(ticket, VllmJob(request, prompt, ticket))
 
     def cancel(self, ticket: Ticket) -> None:
-        job = self._jobs.get(ticket)
-        if job is not None:
+        if (job := self._line.cancel(ticket)) is not None:
             job.cancel()
 
     def load(self) -> EngineLoad:
-        held = len(self._jobs)
-        running = min(held, self._facts.concurrency)
-        busy = running + self._embedder.running
-        return EngineLoad(busy, held - running, self._steps.kv_used if busy else 0.0, self._steps.count)
+        running, waiting = self._line.running + self._calls.running, self._line.waiting + self._calls.waiting
+        return EngineLoad(running, waiting, self._steps.kv_used if running else 0.0, self._steps.count)
 
     async def count(self, prompt: pb.Prompt) -> int:
         return len(await self._prompts.ids(prompt))
@@ -91,11 +84,14 @@ class Vllm:
     async def embed(self, inputs: list[EmbedInput]) -> Embeddings:
         if not self._embeddings:
             raise RequestRefused(pb.FAULT_BAD_REQUEST, "this model writes, it makes no embeddings")
-        return await self._embedder.embed(inputs)
+        async with self._calls.place():
+            return await self._embedder.embed(inputs)
 
     async def rerank(self, query: str, texts: list[str]) -> pb.Scores:
-        what = "makes embeddings" if self._embeddings else "writes"
-        raise RequestRefused(pb.FAULT_BAD_REQUEST, f"this model {what}, it does not rerank")
+        if not self._embeddings:
+            raise RequestRefused(pb.FAULT_BAD_REQUEST, "this model writes, it does not rerank")
+        async with self._calls.place():
+            return await self._reranker.rerank(query, texts)
 
     async def died(self) -> str:
         """Wait until vLLM's processes are gone, and say so in a sentence."""
@@ -104,6 +100,14 @@ class Vllm:
         return "vLLM's engine process ended; its last lines in the log say why"
 
     async def close(self) -> None:
-        for job in list(self._jobs.values()):
+        for job in list(self._line.started.values()):
             job.cancel()
         await on_own_thread(lambda: self._engine.close(CLOSE_S), "vllm-close")
+
+    def _start(self, job: VllmJob) -> None:
+        self._submitted += 1
+        running = job.run(
+            self._engine, self._prompts, self._bytes_of, self._parsers, self._facts.context_tokens, self._submitted
+        )
+        job.task = asyncio.create_task(running, name=f"vllm-{self._submitted}")
+        job.task.add_done_callback(lambda _: self._line.leave(job.ticket))

@@ -8,7 +8,10 @@ from typing import Any, Final, cast
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import Ending, RequestRefused, Ticket
 
+from weft_engine.adapters.openai_events import Unreadable
 from weft_engine.adapters.vllm_native import Completion, Logprob, NativeEngine, RequestOutput
+from weft_engine.adapters.vllm_parsed import ParsedAnswer, callable_in, told_apart, variables_of
+from weft_engine.adapters.vllm_parsers import Parsers, StreamParser
 from weft_engine.adapters.vllm_prompts import VllmPrompts
 from weft_engine.adapters.vllm_sampling import grammar_for, sampling_of
 from weft_engine.adapters.vllm_text import AnswerText, TokenBytes
@@ -37,23 +40,45 @@ class VllmJob:
         self._prompt_tokens = 0
         self._made = 0
         self._cached = 0
+        self._parsed: ParsedAnswer | None = None
 
     async def run(
-        self, engine: NativeEngine, prompts: VllmPrompts, bytes_of: TokenBytes, context_tokens: int, number: int
+        self,
+        engine: NativeEngine,
+        prompts: VllmPrompts,
+        bytes_of: TokenBytes,
+        parsers: Parsers | None,
+        context_tokens: int,
+        number: int,
     ) -> None:
         """Run to the end, which the ticket hears of. Never raises but when cancelled."""
         try:
-            ids = await prompts.ids(self._prompt)
-            self._prompt_tokens = len(ids)
-            ids = [*ids, *prompts.known(self._resumed, "what is resumed")]
+            variables = variables_of(self._request, prompts.variables)
+            own = parsers if self._request.parsed else None
+            functions = callable_in(self._request) if own is not None and own.finds_calls else []
+            tools: list[dict[str, Any]] = []
+            if functions and self._prompt.WhichOneof("prompt") == "chat" and prompts.shows_tools():
+                chat, told = told_apart(self._prompt.chat, self._request.constraint)
+                self._prompt, tools = pb.Prompt(chat=chat), told or functions
+            prompt_ids = await prompts.ids(self._prompt, tools, variables)
+            self._prompt_tokens = len(prompt_ids)
+            ids = [*prompt_ids, *prompts.known(self._resumed, "what is resumed")]
+            parser = None if own is None else own.open(tools or functions, variables)
             room = context_tokens - len(ids)
             if room < 1:
                 sentence = f"the prompt has {len(ids)} tokens, the context holds {context_tokens} with the answer"
                 raise RequestRefused(pb.FAULT_CONTEXT_EXCEEDED, sentence)
             model = engine.model
             sampling = sampling_of(self._request, model.get_diff_sampling_param(), room, model.get_vocab_size())
-            text = AnswerText(engine.tokenizer, ids)
-            async with aclosing(engine.generate(ids, sampling, grammar_for(self._request), f"w{number}")) as outputs:
+            thinks = parser is not None and parser.thinks_after(ids)
+            if parser is None:
+                text = AnswerText(engine.tokenizer, ids)
+            else:
+                text = AnswerText(engine.tokenizer, prompt_ids, marks=not parser.skip_special_tokens)
+                self._replay(parser, prompt_ids, text, len(functions))
+            grammar = "" if functions else grammar_for(self._request)
+            made = engine.generate(ids, sampling, grammar, f"w{number}", thinks=thinks, variables=variables)
+            async with aclosing(made) as outputs:
                 async for output in outputs:
                     self._take(output, text, bytes_of)
                     if self.ticket.ending is not None:
@@ -61,6 +86,8 @@ class VllmJob:
             self._fail(pb.FAULT_ENGINE, "vLLM ended the request without an end")
         except RequestRefused as refused:
             self._fail(refused.fault, refused.sentence, refused.field)
+        except Unreadable as error:
+            self._fail(pb.FAULT_ENGINE, f"the answer can't be told: {error}")
         except engine.faults.dead:
             self._fail(pb.FAULT_ENGINE, DIED)
         except engine.faults.client as error:
@@ -74,10 +101,50 @@ class VllmJob:
         if self.task is not None:
             self.task.cancel()
 
+    def _replay(self, parser: StreamParser, prompt_ids: list[int], text: AnswerText, functions: int) -> None:
+        """Bring the parser to where another replica's answer ended, which was told already."""
+        most = max(1, self._request.constraint.most) if functions else 0
+        self._parsed = ParsedAnswer(parser, prompt_ids, most)
+        for token_id in self._resumed:
+            said = self._parsed.feed(text.feed(token_id), [token_id], None)
+            self._stops.feed((said.text, ()))
+
     def _take(self, output: RequestOutput, text: AnswerText, bytes_of: TokenBytes) -> None:
         """One step's part of the answer."""
         self._cached = output.num_cached_tokens or 0
         completion = output.outputs[0]
+        if self._parsed is not None:
+            self._take_parsed(completion, text, bytes_of, self._parsed)
+        else:
+            self._take_text(completion, text, bytes_of)
+        finish = completion.finish_reason
+        if self._stops.stopped:
+            self.ticket.finish(self._end(pb.FINISH_STOP))
+        elif finish in _FINISHES:
+            self.ticket.finish(self._end(_FINISHES[finish]))
+        elif finish is not None:
+            self._fail(pb.FAULT_ENGINE, f"vLLM ended the request: {finish}")
+
+    def _take_parsed(
+        self, completion: Completion, text: AnswerText, bytes_of: TokenBytes, parsed: ParsedAnswer
+    ) -> None:
+        """Thoughts, text and calls, told apart. An end token is none of the text."""
+        finish, ids = completion.finish_reason, list(completion.token_ids)
+        self._made += len(ids)
+        told = ids[:-1] if finish == "stop" else ids
+        said = parsed.feed("".join([text.feed(each) for each in told]), ids, finish)
+        if said.thought:
+            self.ticket.think(said.thought)
+        tokens: list[Token] = list(told)
+        if self._scored:
+            tokens = [(each, self._score(completion, place, bytes_of)) for place, each in enumerate(told)]
+        safe, given = self._stops.feed((said.text, tokens)) if said.text else ("", tokens)
+        if finish is not None and not self._stops.stopped:
+            rest, held = self._stops.rest()
+            safe, given = safe + rest, [*given, *held]
+        self._emit(safe + ("" if self._stops.stopped else said.written), given)
+
+    def _take_text(self, completion: Completion, text: AnswerText, bytes_of: TokenBytes) -> None:
         parts: list[str] = []
         tokens: list[Token] = []
         for place, token_id in enumerate(completion.token_ids):
@@ -97,12 +164,6 @@ class VllmJob:
             parts.append(rest)
             tokens += ids
         self._emit("".join(parts), tokens)
-        if self._stops.stopped:
-            self.ticket.finish(self._end(pb.FINISH_STOP))
-        elif finish in _FINISHES:
-            self.ticket.finish(self._end(_FINISHES[finish]))
-        elif finish is not None:
-            self._fail(pb.FAULT_ENGINE, f"vLLM ended the request: {finish}")
 
     def _emit(self, text: str, tokens: Sequence[Token]) -> None:
         if not text and not tokens:

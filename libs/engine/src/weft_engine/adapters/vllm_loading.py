@@ -15,10 +15,12 @@ from weft_engine.adapters import vllm_native
 from weft_engine.adapters.vllm_child import bind_children
 from weft_engine.adapters.vllm_memory import Blocks, NoRoom, kv_cache_bytes
 from weft_engine.adapters.vllm_native import ModelConfig, NativeEngine
+from weft_engine.adapters.vllm_parsers import Parsers, check_names, parsers_of
 from weft_engine.adapters.vllm_settings import VllmSettings
 from weft_engine.installed import profile_of
 from weft_engine.launch import Launch, first_fault
 
+CLOSE_S: Final = 3.0
 BLOCK: Final = 16
 """Tokens of a block on an accelerator, where nothing else is said."""
 BLOCK_ON_PROCESSOR: Final = 128
@@ -41,6 +43,8 @@ class StartedVllm(NamedTuple):
 
     engine: NativeEngine
     embeddings: bool
+    parsers: Parsers | None
+    """of the model family's answers, where the spec names such"""
 
 
 def load_engine(launch: Launch, on_step: vllm_native.OnStep) -> StartedVllm:
@@ -54,9 +58,15 @@ def load_engine(launch: Launch, on_step: vllm_native.OnStep) -> StartedVllm:
         os.environ.setdefault(name, value)
     bind_children()
     try:
+        check_names(settings)
         plan = plan_for(launch, settings, folder)
         log.info("starts vLLM", extra={"arguments": plan.arguments})
-        return StartedVllm(vllm_native.start(plan.arguments, on_step), plan.embeddings)
+        engine = vllm_native.start(plan.arguments, on_step)
+        try:
+            return StartedVllm(engine, plan.embeddings, None if plan.embeddings else parsers_of(settings, engine))
+        except LoadFailed:
+            engine.close(CLOSE_S)
+            raise
     except LoadFailed:
         raise
     except ImportError as error:
@@ -114,7 +124,8 @@ def plan_for(launch: Launch, settings: VllmSettings, folder: Path) -> Plan:
         "served_model_name": launch.replica,
         "trust_remote_code": False,
         "disable_log_stats": True,  # those that go to Prometheus and the log; steps are counted all the same
-        "structured_outputs_config": STRUCTURED,
+        # with the parser, so that a grammar leaves thoughts alone
+        "structured_outputs_config": {**STRUCTURED, "reasoning_parser": settings.reasoning_parser or ""},
         **settings.handed_on,
     }
     if settings.embeddings:

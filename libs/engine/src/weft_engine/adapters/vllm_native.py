@@ -1,4 +1,7 @@
-"""The one place that touches `vllm`, which is installed in its backend's environment alone: its parts, with types."""
+"""The one place that touches `vllm`, which is installed in its backend's environment alone: its parts, with types.
+
+But for its parsers of answers: `vllm_parsers.py`.
+"""
 
 import importlib
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -75,6 +78,29 @@ class ModelConfig(Protocol):
     def get_diff_sampling_param(self) -> dict[str, Any]: ...
 
 
+class PairPrompts:
+    """Makes a cross-encoder's input of a query and a text, by vLLM's own way for that model."""
+
+    def __init__(self, engine: Any) -> None:
+        scoring, chat, utils = (
+            importlib.import_module(f"vllm.{name}")
+            for name in (
+                "entrypoints.pooling.scoring.io_processor",
+                "renderers.chat_utils",
+                "entrypoints.pooling.scoring.utils",
+            )
+        )
+        way: Any = scoring.CrossEncoderIOProcessor
+        self._way: Any = way(engine.vllm_config, engine.renderer, chat.ChatTemplateConfig())
+        self._place_of_ones: Any = utils.compress_token_type_ids
+
+    def of(self, query: str, text: str) -> tuple[list[int], int | None]:
+        """Ids, and where the text's begin, for models that are told; blocks."""
+        _, made = self._way.get_score_prompt(query, text, {})
+        kinds: list[int] | None = made.get("token_type_ids")
+        return list(made["prompt_token_ids"]), None if kinds is None else int(self._place_of_ones(kinds))
+
+
 OnStep = Callable[[SchedulerStats | None], None]
 """Hears of each step of the engine."""
 
@@ -114,16 +140,33 @@ class NativeEngine:
         return bool(self._engine.errored)
 
     def generate(
-        self, ids: list[int], sampling: Mapping[str, Any], grammar: str, request_id: str
+        self,
+        ids: list[int],
+        sampling: Mapping[str, Any],
+        grammar: str,
+        request_id: str,
+        *,
+        thinks: bool = False,
+        variables: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[RequestOutput, None]:
-        """What each step makes of a prompt. Text is not vLLM's business: ids come alone. Raises `faults`."""
+        """What each step makes of a prompt. Text is not vLLM's business: ids come alone. Raises `faults`.
+
+        `thinks`: the answer may begin with thoughts, which the grammar leaves alone; `variables`: the template's.
+        """
         params = self._sampling_params(
             **sampling,
             detokenize=False,
             output_kind=self._delta,
             structured_outputs=self._structured(grammar=grammar) if grammar else None,
         )
-        return self._engine.generate(self._tokens_input(ids), params, request_id)
+        parser = {"chat_template_kwargs": dict(variables or {})} if thinks else None
+        return self._engine.generate(
+            self._tokens_input(ids),
+            params,
+            request_id,
+            reasoning_ended=not thinks,
+            reasoning_parser_kwargs=parser,
+        )
 
     async def pool(self, ids: list[int], task: str, request_id: str, **options: Any) -> PoolingOutput:
         """What a pooling model makes of one input. Raises `faults`."""
@@ -132,6 +175,15 @@ class NativeEngine:
             output async for output in self._engine.encode(self._tokens_input(ids), params, request_id)
         ]
         return outputs[-1]
+
+    def pair_prompts(self) -> PairPrompts:
+        """For a cross-encoder. Raises what vLLM raises."""
+        return PairPrompts(self._engine)
+
+    @property
+    def labels(self) -> int:
+        """How many figures a classifier gives."""
+        return int(getattr(self.model.hf_config, "num_labels", 0))
 
     async def tasks(self) -> tuple[str, ...]:
         """What the model can be asked for, by vLLM's names."""
@@ -178,8 +230,10 @@ def start(arguments: Mapping[str, Any], on_step: OnStep) -> NativeEngine:
     return NativeEngine(async_llm.AsyncLLM.from_engine_args(_engine_args(arguments), stat_loggers=[Steps]))
 
 
-def decode_stream(tokenizer: Tokenizer, ids: list[int]) -> "Callable[[int], str | None] | None":
+def decode_stream(tokenizer: Tokenizer, ids: list[int], *, marks: bool = False) -> "Callable[[int], str | None] | None":
     """Text token by token after these ids, by the tokenizer's own fast way; None: it has none.
+
+    `marks`: tokens that only mark are text, too.
 
     What it answers is whole characters; None: more ids are needed, or the id has no text.
     """
@@ -187,7 +241,7 @@ def decode_stream(tokenizer: Tokenizer, ids: list[int]) -> "Callable[[int], str 
     decoders: Any = importlib.import_module("tokenizers.decoders")
     if fast is None:
         return None
-    stream: Any = decoders.DecodeStream(ids=ids, skip_special_tokens=True)
+    stream: Any = decoders.DecodeStream(ids=ids, skip_special_tokens=not marks)
     return lambda token_id: stream.step(fast, token_id)
 
 

@@ -2,12 +2,37 @@
 
 from typing import Any, Final, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
+from weft_dataplane import LoadFailed
 
-from weft_engine.launch import Launch
+from weft_engine.adapters.vllm_objects import CompilationConfig, GenerationConfig, HfOverrides, Modalities, PoolerConfig
+from weft_engine.launch import Launch, first_fault
 
-OURS: Final = frozenset({"chat_template", "embeddings"})
+OURS: Final = frozenset(
+    {"chat_template", "default_chat_template_kwargs", "embeddings", "tool_call_parser", "reasoning_parser"}
+)
 """Those that are not handed on as they are."""
+
+RESERVED: Final = frozenset(
+    {
+        "add_generation_prompt",
+        "chat_template",
+        "continue_final_message",
+        "conversation",
+        "documents",
+        "max_length",
+        "messages",
+        "padding",
+        "return_assistant_tokens_mask",
+        "return_dict",
+        "return_tensors",
+        "tokenize",
+        "tokenizer_kwargs",
+        "tools",
+        "truncation",
+    }
+)
+"""Arguments of the rendering itself, which are no variables of a template."""
 
 
 class VllmSettings(BaseModel):
@@ -42,15 +67,38 @@ class VllmSettings(BaseModel):
     """likeliest tokens that a request may ask for"""
     tokenizer_mode: str | None = None
     seed: int | None = None
+    hf_overrides: HfOverrides | None = None
+    """over the model's config.json"""
+    override_generation_config: GenerationConfig | None = None
+    """over the model's generation_config.json"""
+    limit_mm_per_prompt: Modalities | None = None
+    compilation_config: CompilationConfig | None = None
+    pooler_config: PoolerConfig | None = None
     chat_template: str | None = None
     """instead of the tokenizer's own"""
+    default_chat_template_kwargs: dict[str, JsonValue] | None = Field(default=None, max_length=64)
+    """the template's variables where a request doesn't name them"""
+    tool_call_parser: str | None = None
+    """vLLM's parser of the family's calls of tools, by its name; Weft's own form when absent"""
+    reasoning_parser: str | None = None
+    """vLLM's parser of the family's thoughts, by its name; they are text when absent"""
     embeddings: bool | None = None
     """answer Embed instead of Submit; by default so for models that make no text"""
 
+    @field_validator("default_chat_template_kwargs")
+    @classmethod
+    def _no_argument_of_the_rendering(cls, given: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
+        if given is not None and (taken := given.keys() & RESERVED):
+            raise ValueError(f"{min(taken)} is what the engine gives the template itself")
+        return given
+
     @classmethod
     def of(cls, launch: Launch) -> Self:
-        """The launch's settings."""
-        return cls.model_validate(launch.engine_args)
+        """The launch's settings. Raises LoadFailed for an object that holds what it may not."""
+        try:
+            return cls.model_validate(launch.engine_args)
+        except ValidationError as error:
+            raise LoadFailed(f"the vllm settings are wrong: {first_fault(error)}", permanent=True) from None
 
     @property
     def handed_on(self) -> dict[str, Any]:

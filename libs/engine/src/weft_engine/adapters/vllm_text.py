@@ -13,9 +13,10 @@ BROKEN: Final = "\ufffd"
 class AnswerText:
     """One answer's text, an id at a time."""
 
-    def __init__(self, tokenizer: Tokenizer, before: Sequence[int]) -> None:
-        """`before`: the ids that the answer follows."""
+    def __init__(self, tokenizer: Tokenizer, before: Sequence[int], *, marks: bool = False) -> None:
+        """`before`: the ids that the answer follows. `marks`: tokens that only mark are text, too."""
         self._tokenizer = tokenizer
+        self._marks = marks
         self._step = self._stepper(list(before[-BEFORE:]))
 
     def feed(self, token_id: int) -> str:
@@ -27,21 +28,23 @@ class AnswerText:
             return self._step(token_id) or ""
 
     def _stepper(self, before: list[int]) -> Callable[[int], str | None]:
-        return decode_stream(self._tokenizer, before) or _DecodedAnew(self._tokenizer, before)
+        fast = decode_stream(self._tokenizer, before, marks=self._marks)
+        return fast or _DecodedAnew(self._tokenizer, before, marks=self._marks)
 
 
 class _DecodedAnew:
     """For tokenizers without a stream: decodes the last ids with and without the new one."""
 
-    def __init__(self, tokenizer: Tokenizer, before: list[int]) -> None:
+    def __init__(self, tokenizer: Tokenizer, before: list[int], *, marks: bool) -> None:
         self._tokenizer = tokenizer
+        self._options = {"skip_special_tokens": not marks}
         self._known = before
         self._pending: list[int] = []
 
     def __call__(self, token_id: int) -> str:
         self._pending.append(token_id)
-        before = self._tokenizer.decode(self._known, skip_special_tokens=True)
-        whole = self._tokenizer.decode([*self._known, *self._pending], skip_special_tokens=True)
+        before = self._tokenizer.decode(self._known, **self._options)
+        whole = self._tokenizer.decode([*self._known, *self._pending], **self._options)
         if len(whole) <= len(before) or whole.endswith(BROKEN):
             return ""
         self._known = [*self._known, *self._pending][-2 * BEFORE :]

@@ -14,28 +14,23 @@ T = TypeVar("T")
 
 
 class VllmEmbedder:
-    """Answers `embed`; vLLM itself queues and batches its inputs."""
+    """Answers `embed`; vLLM itself batches its inputs."""
 
     def __init__(self, engine: NativeEngine, prompts: VllmPrompts, context_tokens: int) -> None:
         self._engine = engine
         self._prompts = prompts
         self._context_tokens = context_tokens
         self._asked = 0
-        self.running = 0
-        """`embed`s that are being answered"""
 
     async def embed(self, inputs: list[EmbedInput]) -> Embeddings:
         """One vector of length 1 for each input, in order. Raises RequestRefused."""
         if "embed" not in await self._engine.tasks():
             raise RequestRefused(pb.FAULT_BAD_REQUEST, "this model makes no embeddings")
-        self.running += 1
         try:
             ids = [await self._ids(place, each) for place, each in enumerate(inputs)]
             made = await together([self._vector(each) for each in ids])
         except self._engine.faults.client as error:
             raise RequestRefused(pb.FAULT_BAD_REQUEST, f"vLLM refused the inputs: {error}") from None
-        finally:
-            self.running -= 1
         return Embeddings(made, sum(len(each) for each in ids))
 
     async def _ids(self, place: int, given: EmbedInput) -> list[int]:

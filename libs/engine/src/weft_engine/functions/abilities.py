@@ -27,5 +27,8 @@ class Functions:
     honours: Collection[str] = ()
     """What `write` looks at of `Question.sampling`: `top_p`, `top_k`, `min_p`, `presence_penalty`,
     `frequency_penalty`. What isn't named is refused where a client asks for it."""
+    canary: str = ""
+    """The text that Weft itself asks with, before the engine is ready and when it was idle for long: something that it
+    can answer cheaply and without effect. Empty: `a`."""
     close: Callable[[], object] | None = None
     """Gives back what was loaded."""

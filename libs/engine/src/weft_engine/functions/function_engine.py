@@ -1,13 +1,12 @@
 """An engine that is made of functions: a thread for each answer, a bound for all of them."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import TypeVar
 
 from weft_contracts.gen import session_pb2 as pb
-from weft_dataplane import Embeddings, EmbedInput, Ending, EngineFacts, EngineLoad, RequestRefused, Ticket, packed
+from weft_dataplane import Embeddings, EmbedInput, EngineFacts, EngineLoad, RequestRefused, Ticket, packed
 
 from weft_engine.functions.abilities import Functions
 from weft_engine.functions.question import question_of, words_of
@@ -15,6 +14,7 @@ from weft_engine.functions.written_answer import WrittenAnswer
 from weft_engine.launch import Launch
 from weft_engine.native_calls import on_own_thread
 from weft_engine.unhonoured import refuse_unhonoured
+from weft_engine.waiting_line import CallLine, RequestLine
 
 T = TypeVar("T")
 
@@ -24,13 +24,12 @@ class FunctionEngine:
 
     def __init__(self, launch: Launch, functions: Functions, version: str) -> None:
         self._functions = functions
-        self._max_waiting = launch.max_waiting
-        self._facts = EngineFacts(launch.engine, version, launch.context_tokens, launch.concurrency)
-        self._waiting: deque[WrittenAnswer] = deque()
-        self._running: dict[Ticket, WrittenAnswer] = {}
-        self._places = asyncio.Semaphore(launch.concurrency)
+        self._facts = EngineFacts(
+            launch.engine, version, launch.context_tokens, launch.concurrency, canary=functions.canary
+        )
+        self._line: RequestLine[WrittenAnswer] = RequestLine(launch.concurrency, launch.max_waiting, self._start)
+        self._calls = CallLine(launch.concurrency, launch.max_waiting)
         """For embedding and reranking."""
-        self._calls = 0
         self._steps = 0
 
     @property
@@ -48,25 +47,18 @@ class FunctionEngine:
         if room < 1:
             sentence = f"the prompt has {known} tokens, the context holds {self._facts.context_tokens} with the answer"
             raise RequestRefused(pb.FAULT_CONTEXT_EXCEEDED, sentence)
-        if len(self._running) >= self._facts.concurrency and len(self._waiting) >= self._max_waiting:
-            raise RequestRefused(pb.FAULT_BUSY, f"{len(self._waiting)} requests wait already")
+        self._line.refuse_full()
         question = question_of(request, prompt, min(request.max_tokens or room, room))
-        self._waiting.append(WrittenAnswer(question, request.stop, ticket, known))
-        self._start_next()
+        self._line.enter(ticket, WrittenAnswer(question, request.stop, ticket, known))
 
     def cancel(self, ticket: Ticket) -> None:
-        if (answer := self._running.get(ticket)) is not None:
+        if (answer := self._line.cancel(ticket)) is not None:
             answer.cancel()
-            return
-        for answer in self._waiting:
-            if answer.ticket is ticket:
-                self._waiting.remove(answer)
-                ticket.finish(Ending(pb.FINISH_CANCELLED))
-                return
 
     def load(self) -> EngineLoad:
-        steps = self._steps + sum(answer.steps for answer in self._running.values())
-        return EngineLoad(len(self._running) + self._calls, len(self._waiting), 0.0, steps)
+        steps = self._steps + sum(answer.steps for answer in self._line.started.values())
+        running, waiting = self._line.running + self._calls.running, self._line.waiting + self._calls.waiting
+        return EngineLoad(running, waiting, 0.0, steps)
 
     async def count(self, prompt: pb.Prompt) -> int:
         return self._functions.count(words_of(prompt))
@@ -100,38 +92,33 @@ class FunctionEngine:
         return pb.Scores(scores=scores, prompt_tokens=sum(map(self._functions.count, (query, *texts))))
 
     async def close(self) -> None:
-        self._waiting.clear()
-        for answer in list(self._running.values()):
+        self._line.clear_waiting()
+        for answer in list(self._line.started.values()):
             answer.cancel()
         if self._functions.close is not None:
             await on_own_thread(self._functions.close, "functions-close")
 
-    def _start_next(self) -> None:
-        write = self._functions.write
-        while write is not None and self._waiting and len(self._running) < self._facts.concurrency:
-            answer = self._waiting.popleft()
-            self._running[answer.ticket] = answer
-            answer.start(write, self._done)
+    def _start(self, answer: WrittenAnswer) -> None:
+        assert self._functions.write is not None  # else nothing is submitted
+        answer.start(self._functions.write, self._done)
 
     def _done(self, answer: WrittenAnswer) -> None:
-        del self._running[answer.ticket]
         self._steps += answer.steps + 1
-        self._start_next()
+        self._line.leave(answer.ticket)
 
     async def _called(self, call: Callable[[], T], what: str) -> T:
         """Run a call on a thread. It keeps its place until it has ended, also when nobody waits any more."""
-        await self._places.acquire()
-        self._calls += 1
-        running = asyncio.ensure_future(on_own_thread(call, f"functions-{what}"))
-        running.add_done_callback(self._call_done)
-        return await asyncio.shield(running)
+        turn = await self._calls.turn()
 
-    def _call_done(self, running: "asyncio.Future[T]") -> None:
-        self._places.release()
-        self._calls -= 1
-        self._steps += 1
-        if not running.cancelled():
-            running.exception()  # seen, though nobody may wait for it
+        def over(running: "asyncio.Future[T]") -> None:
+            self._calls.leave(turn)
+            self._steps += 1
+            if not running.cancelled():
+                running.exception()  # seen, though nobody may wait for it
+
+        running = asyncio.ensure_future(on_own_thread(call, f"functions-{what}"))
+        running.add_done_callback(over)
+        return await asyncio.shield(running)
 
     def _cannot(self, what: str, field: str = "") -> RequestRefused:
         return RequestRefused(pb.FAULT_BAD_REQUEST, f"the {self._facts.name} engine {what}", field)

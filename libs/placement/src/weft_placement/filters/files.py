@@ -12,7 +12,7 @@ def files(node: NodeView, assigned: NodeAssignments, demand: Demand) -> str | No
     source = demand.spec.source
     if isinstance(source, SimulatedSource):
         return None
-    match node.files.get(demand.source):
+    match node.file(demand.source, demand.spec.engine):
         case FileFound(weights=weights):
             same = weights.same_as(demand.spec.weights)
             return None if same else f"holds another file at {demand.source}"

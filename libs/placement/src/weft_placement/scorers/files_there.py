@@ -10,7 +10,7 @@ from weft_placement.fit.option import Option
 
 def files_there(node: NodeView, assigned: NodeAssignments, demand: Demand, option: Option) -> float:
     """1 where nothing has to be fetched, else 0."""
-    if isinstance(node.files.get(demand.source), FileFound):
+    if isinstance(node.file(demand.source, demand.spec.engine), FileFound):
         return 1.0
     match demand.spec.source:
         case SimulatedSource():

@@ -8,10 +8,12 @@ from weft_contracts.facts.node import BackendWanted
 from weft_contracts.facts.values import InstalledBackend
 from weft_fleet import Fleet, NodeView
 
+from weft_gateway.domain.progress_board import ProgressBoard
+from weft_gateway.domain.progress_shapes import installs_of
 from weft_gateway.domain.value_shapes import backend_shape
 
 
-def node_backends_shape(fleet: Fleet, node: NodeView) -> api.NodeBackends:
+def node_backends_shape(fleet: Fleet, board: ProgressBoard, node: NodeView) -> api.NodeBackends:
     """What a node has installed, and what it installs for replicas that are assigned to it."""
     installing: list[api.BackendInstall] = []
     for id in fleet.assigned(node.id).assignments:
@@ -36,6 +38,7 @@ def node_backends_shape(fleet: Fleet, node: NodeView) -> api.NodeBackends:
         "disk_free": installs.disk_free if installs is not None else None,
         "installed": [backend_shape(each) for each in node.backends],
         "installing": installing,
+        "installs": installs_of(board, node.id),
         "environments": [_environment(fleet, node, each) for each in node.environments],
         "wanted": [_wanted(node, key, each) for key, each in sorted(node.wishes.wanted.items())],
     }

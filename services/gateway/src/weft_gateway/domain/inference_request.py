@@ -41,6 +41,8 @@ class Constraint(NamedTuple):
     """Of values that fit; each stands on a line of its own."""
     or_json: str = ""
     """Another JSON schema as text, one value of which is right as well."""
+    told: int = 0
+    """Characters at the end of the chat's first message that tell the model of the calls that the schema fits."""
 
 
 class InferenceRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +79,8 @@ class InferenceRequest(msgspec.Struct, frozen=True, kw_only=True):
     service_tier: str = ""
     """What the answer says of it; empty: nothing."""
     attribution: Attribution = Attribution()
+    template_kwargs: str = ""
+    """A JSON object as text: what the chat template is given as variables; empty: nothing."""
 
     @property
     def resumable(self) -> bool:
@@ -88,6 +92,8 @@ class InferenceRequest(msgspec.Struct, frozen=True, kw_only=True):
         """What an older engine would pass over, by its field's name; empty: nothing."""
         if self.constraint is not None:
             return "tools" if self.calls else "response_format" if self.response_echo is None else "text.format"
+        if self.template_kwargs:
+            return "chat_template_kwargs"
         return "logprobs" if self.scores is not None else "logit_bias" if self.bias else ""
 
     def named(self, field: str) -> str | None:
@@ -105,6 +111,8 @@ class InferenceRequest(msgspec.Struct, frozen=True, kw_only=True):
                 return "logprobs" if self.response_echo is None else "top_logprobs"
             case "max_tokens":
                 return self.budget_field
+            case "template_kwargs":
+                return "chat_template_kwargs"
             case "ignore_end":
                 return "ignore_eos"
             case _:

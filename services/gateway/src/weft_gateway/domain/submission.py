@@ -18,6 +18,8 @@ def submission(request: InferenceRequest, correlation_id: str, traceparent: str 
         messages = submit.chat.messages
         for role, content, name in request.chat:
             messages.add(role=role, content=content, name=name)
+        submit.parsed = True
+        submit.template_kwargs = request.template_kwargs
     elif request.text is not None:
         submit.text = request.text
     else:

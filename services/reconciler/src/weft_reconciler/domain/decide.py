@@ -5,6 +5,7 @@ from weft_requests import PendingRequest, Round
 
 from weft_reconciler.domain.answer_request import answer
 from weft_reconciler.domain.decision_time import DecisionTime
+from weft_reconciler.domain.new_secrets import lifted
 from weft_reconciler.domain.replicas import reconcile
 from weft_reconciler.domain.request_inspections import request_inspections
 from weft_reconciler.domain.state import State
@@ -30,7 +31,7 @@ def decide(state: State, time: DecisionTime) -> list[Decision]:
         if model is None or model.deleted:
             del state.dirty[id]
         else:
-            decision = reconcile(state, model, time)
+            decision = lifted(state, model) or reconcile(state, model, time)
             if decision is not None:
                 round.add(decision)
     return round.decisions

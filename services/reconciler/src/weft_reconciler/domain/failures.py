@@ -51,6 +51,14 @@ class Failures:
         if left:
             self.by_model[model.id] = left
 
+    def last(self, model: ModelView, revision: Revision) -> Failure | None:
+        """The last failure of a revision or of what runs as it, however long ago; None where none is known."""
+        there = self.by_model.get(model.id, {})
+        found = [
+            each for number, by_node in there.items() if model.of(number).runs_as(revision) for each in by_node.values()
+        ]
+        return max(found, key=lambda failure: failure.at, default=None)
+
     def recent(self, model: ModelView, revision: Revision, time: DecisionTime) -> Mapping[NodeId, Failure]:
         """By node, those that still count for a revision and for what runs as it; the latest comes last."""
         there = self.by_model.get(model.id, {})

@@ -27,6 +27,10 @@ class ServicesHeard:
     """Of each: its service, and how many formats it reads (`formats.FORMATS`)."""
     fault: str | None = None
     """Why it can't be known who is there."""
+    unheard: tuple[str, ...] = ()
+    """NATS servers that didn't say who is connected to them."""
+    living: tuple[str, ...] = ()
+    """The services whose lease was renewed just before."""
 
 
 NOT_ASKED = ServicesHeard()
@@ -40,6 +44,8 @@ def finish(state: RegistryState, pending: PendingRequest, heard: ServicesHeard, 
         return pending.rejected(503, "the NATS servers don't say which services are connected: try again")
     if heard.fault is not None:
         return pending.rejected(503, heard.fault)
+    if hidden := _hidden(heard):
+        return pending.rejected(503, hidden)
     behind = [*_services(heard), *_workers(state)]
     if behind:
         named, more = "; ".join(behind[:_NAMED]), f"; and {len(behind) - _NAMED} more" if len(behind) > _NAMED else ""
@@ -55,6 +61,20 @@ def finish(state: RegistryState, pending: PendingRequest, heard: ServicesHeard, 
 def unraised(state: RegistryState) -> tuple[FormatRaised, ...]:
     """What lacks until all that this registry reads may be written."""
     return tuple(FormatRaised(fact=fact, version=READS[fact]) for fact in lacking(state.fleet.formats))
+
+
+def _hidden(heard: ServicesHeard) -> str | None:
+    """Who may be connected and was not heard, in one sentence."""
+    if heard.unheard:
+        servers = ", ".join(heard.unheard[:_NAMED])
+        return (
+            f"not every NATS server says who is connected to it; these don't: {servers}. "
+            "A service there may be of an earlier version: start them, or take them out of the cluster, and try again"
+        )
+    lost = sorted(set(heard.living) - {service for service, _ in heard.reading})
+    if lost:
+        return f"no NATS server tells of the connection of {', '.join(lost)}, which lives by its lease: try again"
+    return None
 
 
 def _services(heard: ServicesHeard) -> list[str]:

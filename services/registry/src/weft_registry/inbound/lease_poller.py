@@ -4,6 +4,7 @@ import asyncio
 import time
 from typing import Any
 
+from weft_contracts.catalogue import SERVICES
 from weft_contracts.ids import NodeId
 from weft_contracts.subjects import node_lease, service_lease
 from weft_eventlog import LogUnavailable
@@ -20,6 +21,9 @@ _POLL_S = 0.5
 _ECHO_LOST_S = 3.0
 """Seconds without its own lease, after which the stream is read from its start: it may be another one."""
 _NODES = node_lease(NodeId(""))
+_SERVICES = service_lease("")
+_LIVING_S = 5.0
+"""Since its lease was renewed a service counts as living: after that a standby takes over."""
 
 
 class LeasePoller:
@@ -34,6 +38,12 @@ class LeasePoller:
         self._connected: str | None = None
         self._own_renewed = 0.0
         self._echoed = 0.0
+        self._services: dict[str, float] = {}
+        """When each service's lease was renewed, by its name."""
+
+    def living(self) -> list[str]:
+        """The services whose lease was renewed of late."""
+        return [name for name, at in self._services.items() if time.monotonic() - at < _LIVING_S]
 
     async def run(self) -> None:
         """Twice a second: look whose lease was renewed, remember who was healthy, and notice a new connection."""
@@ -72,6 +82,8 @@ class LeasePoller:
             elif subject == self._own:
                 self._echoed = now
                 self._detector.echo(now)
+            elif (service := subject.removeprefix(_SERVICES)) in SERVICES:
+                self._services[service] = now
 
     def observations(self) -> Observations:
         """What is known of the nodes now."""

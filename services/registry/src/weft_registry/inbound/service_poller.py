@@ -4,6 +4,7 @@ Every instance has one connection, whose name says what it reads: standbys and g
 """
 
 import asyncio
+from collections.abc import Callable, Collection
 from typing import Any
 
 from weft_contracts.catalogue import SERVICES
@@ -24,10 +25,18 @@ _LOOK_S = 0.5
 class ServicePoller:
     """Asks while this instance leads and somebody waits for the answer. Without trust there is nobody to ask."""
 
-    def __init__(self, state: RegistryState, leadership: Leadership, system: SystemAccount | None) -> None:
+    def __init__(
+        self,
+        state: RegistryState,
+        leadership: Leadership,
+        system: SystemAccount | None,
+        living: Callable[[], Collection[str]],
+    ) -> None:
+        """`living`: the services whose lease was renewed of late."""
         self._state = state
         self._leadership = leadership
         self._system = system
+        self._living = living
         self.heard: ServicesHeard = NOT_ASKED
 
     async def run(self) -> None:
@@ -51,9 +60,12 @@ class ServicePoller:
         if self._system is None:
             why = "the registry has no trust folder (WEFT_TRUST), so the servers don't tell it who is connected"
             return ServicesHeard(position, fault=why)
-        names = [str(one.get("name", "")) for _, one in await self._system.services()]
+        living, account = self._living(), await self._system.services()
+        if account.unheard:
+            return ServicesHeard(position, unheard=account.unheard)
+        names = [str(one.get("name", "")) for _, one in account.connections]
         reading = tuple(found for name in names if (found := reader(name, SERVICES)) is not None)
         if all(service != "registry" for service, _ in reading):
             why = "the NATS servers don't tell of this registry itself, so they may leave others out: try again"
             return ServicesHeard(position, fault=why)
-        return ServicesHeard(position, reading)
+        return ServicesHeard(position, reading, living=tuple(sorted(living)))

@@ -12,12 +12,15 @@ from weft_eventlog import LogUnavailable
 from weft_eventlog.system_account import (
     CONNECTIONS,
     LOOKUP,
+    SERVERS,
     TOTALS,
     UPDATE,
+    WholeAccount,
     account_connections,
     account_token,
     account_totals,
     push_account,
+    whole_account,
 )
 from weft_identity.grants import Permissions
 from weft_identity.trust import Account, Trust
@@ -58,10 +61,9 @@ class SystemAccount:
         """The workers' connections, each with its server. Raises LogUnavailable."""
         return await account_connections(await self._connected(), self._account, self._runtime.servers)
 
-    async def services(self) -> list[tuple[str, dict[str, Any]]]:
-        """The connections of the account MESH, in which services live, each with its server. Raises LogUnavailable."""
-        mesh = self._trust.public(Account.MESH)
-        return await account_connections(await self._connected(), mesh, self._runtime.servers)
+    async def services(self) -> WholeAccount:
+        """The connections of the account MESH, in which services live. Raises LogUnavailable."""
+        return await whole_account(await self._connected(), self._trust.public(Account.MESH))
 
     async def _connected(self) -> Any:
         async with self._opening:
@@ -74,7 +76,7 @@ class SystemAccount:
             return self._client
 
     async def _open(self) -> Any:
-        asks = (LOOKUP.format(self._account), UPDATE, TOTALS, CONNECTIONS)
+        asks = (LOOKUP.format(self._account), UPDATE, TOTALS, CONNECTIONS, SERVERS)
         user = self._trust.user(
             Account.SYS, "registry", Permissions(publish=asks, subscribe=(f"{_INBOX}.>",)), expires_in_s=_USER_S
         )

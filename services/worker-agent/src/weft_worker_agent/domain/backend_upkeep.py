@@ -10,7 +10,7 @@ from weft_contracts.facts.node import BackendWanted
 from weft_contracts.facts.values import InstalledBackend
 
 from weft_worker_agent.domain.install_faults import InstallFault
-from weft_worker_agent.domain.restarts import install_wait_s
+from weft_worker_agent.domain.restarts import slow_wait_s
 
 MOST_REASON = 2000
 
@@ -47,7 +47,7 @@ def tries_of(wishes: BackendWishes, before: Mapping[str, AheadTries]) -> dict[st
 def after_failure(tries: AheadTries, fault: InstallFault, now: float) -> AheadTries:
     """One more try that failed."""
     failed = tries.failed + 1
-    return replace(tries, failed=failed, fault=fault, next_at=now + install_wait_s(1 if fault.room else failed))
+    return replace(tries, failed=failed, fault=fault, next_at=now + slow_wait_s(1 if fault.room else failed))
 
 
 def is_due(tries: AheadTries, now: float, disk_free: int | None) -> bool:

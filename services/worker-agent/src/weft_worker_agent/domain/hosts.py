@@ -38,6 +38,8 @@ class End:
     """Its engine could not be installed, and another try may find a better day."""
     room: int = 0
     """Bytes that must be free on the disk of engines before that; 0: it wasn't for want of room."""
+    outside: bool = False
+    """All that it lacked is something elsewhere, such as a server that is away."""
     last_lines: tuple[str, ...] = ()
     """Of its log, as far as they may be told: see `last_lines`."""
 

@@ -2,10 +2,9 @@
 
 import re
 from dataclasses import dataclass, replace
-from typing import Literal
 
-InstallPhase = Literal["queued", "waiting", "resolving", "fetching", "placing", "checking"]
-"""`queued`: others are installed first; `waiting`: another worker of this machine installs it."""
+from weft_contracts.signals import InstallPhase
+
 _DOWNLOADING = re.compile(r"Downloading (\S+) \(([0-9.]+)([KMG]?i?B)\)")
 _DOWNLOADED = re.compile(r"\s*Downloaded (\S+)")
 _UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}

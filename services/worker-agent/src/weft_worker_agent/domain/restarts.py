@@ -1,7 +1,9 @@
 """How often a run is started again: at most 3 times in 10 minutes, ever slower, then given up.
 
 An engine that could not be installed is tried more often: an index comes back. One that the disk had no room for is
-tried when there is room, and not before.
+tried when there is room, and not before. One that lacks something elsewhere, such as a server that is away, is tried
+for as long as it is assigned: nothing here would be mended by giving it up. Between such tries the pause grows to its
+bound.
 """
 
 from dataclasses import dataclass, replace
@@ -16,12 +18,8 @@ FIRST_WAIT_S = 0.5
 WAIT_FACTOR = 4.0
 MAX_INSTALLS = 14
 """Tries of one install under an assignment: some 45 minutes."""
-FIRST_INSTALL_WAIT_S, LONGEST_INSTALL_WAIT_S = 1.0, 300.0
-
-
-def install_wait_s(failed: int) -> float:
-    """Seconds between the last of so many failed tries of an install and the next."""
-    return min(FIRST_INSTALL_WAIT_S * WAIT_FACTOR ** (failed - 1), LONGEST_INSTALL_WAIT_S)
+FIRST_SLOW_WAIT_S, LONGEST_SLOW_WAIT_S = 1.0, 300.0
+"""Between tries of an install, and of what lacks something elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +45,8 @@ class Tries:
     """Installs that failed, one after the other."""
     room: int = 0
     """Bytes that must be free on the disk of engines before the next start; 0: it waits for no room."""
+    outside: int = 0
+    """Starts that lacked something elsewhere, one after the other."""
     counted: Incarnation | None = None
     """The host whose end was counted last."""
 
@@ -62,10 +62,15 @@ def ended(tries: Tries, host: Host, now: float) -> Tries:
     assert host.end is not None
     if tries.counted == host.incarnation:
         return tries
-    installs = tries.installs + 1 if host.end.uninstalled else 0
-    tries = replace(tries, counted=host.incarnation, installs=installs, room=host.end.room)
-    if 0 < installs < MAX_INSTALLS:
-        wait = install_wait_s(1 if tries.room else installs)
+    tries = replace(
+        tries,
+        counted=host.incarnation,
+        installs=tries.installs + 1 if host.end.uninstalled else 0,
+        room=host.end.room,
+        outside=tries.outside + 1 if host.end.outside else 0,
+    )
+    if tries.outside or 0 < tries.installs < MAX_INSTALLS:
+        wait = slow_wait_s(1 if tries.room else tries.outside or tries.installs)
         return replace(tries, starts=tries.starts[:-1], next_at=now + wait)
     if tries.installs:
         return replace(tries, given_up=GivenUp(host.end.reason, False, host.end.last_lines))
@@ -77,3 +82,9 @@ def ended(tries: Tries, host: Host, now: float) -> Tries:
     if recent > MAX_RESTARTS:
         return replace(tries, given_up=GivenUp(host.end.reason, False, host.end.last_lines))
     return replace(tries, next_at=now + FIRST_WAIT_S * WAIT_FACTOR ** max(0, recent - 1))
+
+
+def slow_wait_s(failed: int) -> float:
+    """Seconds between the last of so many tries, as an install's or of what is away, and the next."""
+    longest = LONGEST_SLOW_WAIT_S
+    return longest if failed > MAX_INSTALLS else min(FIRST_SLOW_WAIT_S * WAIT_FACTOR ** (failed - 1), longest)

@@ -14,6 +14,7 @@ from weft_runtime.logs import get_logger
 
 from weft_worker_agent.inbound.machine_loop import MachineWatch
 from weft_worker_agent.inbound.pressure_loop import PressureWatch
+from weft_worker_agent.inbound.progress_loop import ProgressWatch
 from weft_worker_agent.inbound.reporting_loop import Reporting
 from weft_worker_agent.inbound.steering_loop import SteeringLoop
 from weft_worker_agent.outbound.mesh import connection
@@ -21,6 +22,7 @@ from weft_worker_agent.outbound.mesh.credential import Credential
 from weft_worker_agent.outbound.mesh.identity import NodeIdentity
 from weft_worker_agent.outbound.mesh.joining import Joining
 from weft_worker_agent.outbound.mesh.load_signal import signal_load
+from weft_worker_agent.outbound.mesh.progress_signal import signal_progress
 from weft_worker_agent.outbound.processes.hosts import Hosts
 from weft_worker_agent.projections.own_log import OwnLog
 
@@ -40,6 +42,7 @@ class LogConnection:
         steering: SteeringLoop,
         machine: MachineWatch,
         pressure: PressureWatch | None,
+        progress: ProgressWatch,
         health: Health,
         shown: Callable[[Credential], None],
     ) -> None:
@@ -51,6 +54,7 @@ class LogConnection:
         self._steering = steering
         self._machine = machine
         self._pressure = pressure
+        self._progress = progress
         self._health = health
         self._shown = shown
         self.reporting: Reporting | None = None
@@ -111,6 +115,7 @@ class LogConnection:
             reporting.run(),
             reporting.run_inspections(),
             signal_load(client, self._identity.node, self._hosts.loads),
+            signal_progress(client, self._identity.node, self._progress.now),
         ]
         tasks = [asyncio.create_task(each) for each in endless]
         catching_up = asyncio.create_task(caught_up())

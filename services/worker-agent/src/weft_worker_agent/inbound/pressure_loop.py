@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from weft_contracts.facts.values import Device, Hardware
-from weft_contracts.ids import NodeId
+from weft_contracts.ids import NodeId, ReplicaId
 from weft_runtime.logs import get_logger
 
 from weft_worker_agent.domain.device_report import by_uuid
 from weft_worker_agent.domain.pressure import Pressure, looked, others_on
 from weft_worker_agent.outbound.machine.accelerators.nvidia import Nvml
 from weft_worker_agent.outbound.machine.accelerators.tool import NoAnswer
-from weft_worker_agent.outbound.machine.memory_use import of_ours, used_by_others
+from weft_worker_agent.outbound.machine.memory_use import by_host, of_ours, used_by_others
 from weft_worker_agent.outbound.processes.hosts import Hosts
 from weft_worker_agent.projections.own_log import OwnLog
 
@@ -78,6 +78,8 @@ class PressureWatch:
         for memory in memories:
             device = known.get(memory.uuid)
             if device is not None:
+                claims = self._claims_of(device.index)
+                self._hosts.note_accelerator(device.index, claims, by_host(memory.processes, pids))
                 ours = of_ours(memory.processes, pids)
                 others = others_on(memory.total, memory.free, ours, claimed=device.index in claimed)
                 if others is not None:
@@ -88,6 +90,15 @@ class PressureWatch:
         if before is None or before.total != device.memory:
             before = Pressure(device.memory)
         self._pressures[device.index] = looked(before, others, time.monotonic())
+
+    def _claims_of(self, device: int) -> dict[ReplicaId, int]:
+        """Bytes that replicas claim of a device."""
+        return {
+            replica: claim.bytes
+            for replica, assignment in self._own.part.assignments.items()
+            for claim in assignment.fact.member(self._node).devices
+            if claim.index == device
+        }
 
     def _claimed(self) -> frozenset[int]:
         """Devices on which a host that lives has a claim."""

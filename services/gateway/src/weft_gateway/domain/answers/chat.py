@@ -12,18 +12,25 @@ CHAT = b"chat.completion.chunk", b"chat.completion"
 class ChatEncoder:
     """Templates of one choice: text alone."""
 
-    __slots__ = ("_choice", "_index", "_tail", "after", "before")
+    __slots__ = ("_choice", "_index", "_tail", "_thought", "after", "before")
     more_than_text = False
 
     def __init__(self, envelope: CompletionEnvelope, index: int) -> None:
         self._index = index
         self._choice = envelope.event_head + b'%d,"delta":' % index
         self._tail = envelope.event_tail
+        self._thought = b""
+        """All that was thought, as a member of a message that is not streamed."""
         self.before = self._choice + b'{"content":'
         self.after = b'},"logprobs":null,"finish_reason":null' + self._tail
 
     def opening(self) -> bytes:
         return self._choice + b'{"role":"assistant","content":""' + self.after
+
+    def thought(self, text: str) -> bytes:
+        member = b'"reasoning_content":%b' % encode(text)
+        self._thought = b"," + member
+        return self._choice + b"{" + member + self.after
 
     def event(self, text: str, scores: Scores) -> bytes:
         return self.before + encode(text) + self.after
@@ -35,13 +42,13 @@ class ChatEncoder:
         return self._whole(encode(text), b"", b"null", finish)
 
     def restart(self) -> None:
-        pass
+        self._thought = b""
 
     def _whole(self, content: bytes, more: bytes, logprobs: bytes, finish: FinishReason) -> bytes:
         return (
             b'{"index":%d,"message":{"role":"assistant","content":%b,"refusal":null%b},"logprobs":%b,'
             b'"finish_reason":"%b"}'
-        ) % (self._index, content, more, logprobs, finish.encode())
+        ) % (self._index, content, self._thought + more, logprobs, finish.encode())
 
 
 class LogprobsChatEncoder(ChatEncoder):
@@ -98,6 +105,7 @@ class ToolCallingChatEncoder(ChatEncoder):
         return self._whole(b"null", b',"tool_calls":[%b]' % made, b"null", _ending(parser, finish))
 
     def restart(self) -> None:
+        super().restart()
         self._parser = self._new_parser()
 
     def _new_parser(self) -> ToolCallParser:

@@ -110,6 +110,13 @@ class ChoiceEncoder(Protocol):
         """What the choice's stream begins with; may be empty. Asked for after its first event was made."""
         ...
 
+    def thought(self, text: str) -> bytes:
+        """What the model thought, as an event; empty where this form of answers has no word for it.
+
+        Of an answer that is not streamed it is told before `whole`, at once.
+        """
+        ...
+
     def event(self, text: str, scores: Scores) -> bytes:
         """A step's event; empty where nothing can be said yet."""
         ...

@@ -23,6 +23,9 @@ class TextEncoder:
     def opening(self) -> bytes:
         return self.before + encode(self._echo) + self.after if self._echo else b""
 
+    def thought(self, text: str) -> bytes:
+        return b""  # no request of this form asks for it
+
     def event(self, text: str, scores: Scores) -> bytes:
         return self.before + encode(text) + self.after
 

@@ -69,6 +69,41 @@ class MessageItem:
         return self._envelope.event(b"response.content_part." + what, self._at + b'"part":' + part)
 
 
+class ReasoningItem:
+    """What the model thought."""
+
+    __slots__ = ("_at", "_delta", "_envelope", "_head", "_place", "_texts")
+
+    def __init__(self, envelope: ResponseEnvelope, place: int) -> None:
+        """`place`: among the items."""
+        id = f"rs_{envelope.number}_{place}".encode()
+        self._envelope = envelope
+        self._place = place
+        self._head = b'{"id":"%b","type":"reasoning","summary":[],' % id
+        self._at = b'"item_id":"%b","output_index":%d,"content_index":0,' % (id, place)
+        kind = b"response.reasoning_text.delta"
+        self._delta = b'event: %b\ndata: {"type":"%b",%b"delta":' % (kind, kind, self._at)
+        self._texts: list[str] = []
+
+    def opening(self) -> bytes:
+        shown = self._head + b'"content":[],"status":"in_progress"}'
+        return _item_event(self._envelope, b"added", self._place, shown)
+
+    def add_text(self, text: str) -> bytes:
+        """More of it, as an event."""
+        self._texts.append(text)
+        return self._envelope.counted(self._delta + encode(text))
+
+    def closing(self, status: Status) -> bytes:
+        done = self._at + b'"text":' + encode("".join(self._texts))
+        made = self._envelope.event(b"response.reasoning_text.done", done)
+        return made + _item_event(self._envelope, b"done", self._place, self.json(status))
+
+    def json(self, status: Status) -> bytes:
+        content = b'"content":[{"type":"reasoning_text","text":%b}],' % encode("".join(self._texts))
+        return self._head + content + b'"status":"%b"}' % status.encode()
+
+
 class CallItem:
     """The call of a function."""
 

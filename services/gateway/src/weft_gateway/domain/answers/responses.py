@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from weft_gateway.domain.answers.choice_encoder import FinishReason, Scores
 from weft_gateway.domain.answers.response_envelope import ResponseEnvelope, Status
-from weft_gateway.domain.answers.response_items import CallItem, Item, MessageItem
+from weft_gateway.domain.answers.response_items import CallItem, Item, MessageItem, ReasoningItem
 from weft_gateway.domain.answers.tool_call_parser import ToolCallDeltas, ToolCallParser
 
 
@@ -24,14 +24,21 @@ class ResponseEncoder:
     def opening(self) -> bytes:
         return self._envelope.opening()
 
+    def thought(self, text: str) -> bytes:
+        if self._items and isinstance(last := self._items[-1], ReasoningItem):
+            return last.add_text(text)
+        reasoning = ReasoningItem(self._envelope, len(self._items))
+        return self._next(reasoning) + reasoning.add_text(text)
+
     def event(self, text: str, scores: Scores) -> bytes:
         if self._items and isinstance(last := self._items[-1], MessageItem):
             return last.add_text(text, scores)
-        message = MessageItem(self._envelope, len(self._items))
+        message = self._new_message()
         return self._next(message) + message.add_text(text, scores)
 
     def closing(self, finish: FinishReason) -> bytes:
-        made = b"" if self._items else self._next(MessageItem(self._envelope, 0))
+        said = [item for item in self._items if not isinstance(item, ReasoningItem)]
+        made = b"" if said or (finish == "length" and self._items) else self._next(self._new_message())
         *whole, last = self._items
         status: Status = "incomplete" if finish == "length" else "completed"
         self._envelope.items = [*(item.json("completed") for item in whole), last.json(status)]
@@ -48,6 +55,9 @@ class ResponseEncoder:
     def restart(self) -> None:
         self._items.clear()
         self._envelope.restart()
+
+    def _new_message(self) -> MessageItem:
+        return MessageItem(self._envelope, len(self._items))
 
     def _next(self, item: Item) -> bytes:
         """End the last item and begin another."""

@@ -22,6 +22,8 @@ from weft_gateway.domain.openai.response_format import ResponseFormat, constrain
 from weft_gateway.domain.openai.tools import Choice, Tool, tools_of, with_tools
 from weft_gateway.domain.refused import Refused
 
+MAX_TEMPLATE_KWARGS = 16 * 1024
+"""Characters of JSON."""
 _FUNCTIONS = "it is deprecated; use `tools`"
 
 
@@ -48,6 +50,8 @@ class ChatBody(CommonFields, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     web_search_options: Any = None
     store: bool | None = None
     service_tier: str | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
+    """Variables of the model's chat template, as vLLM and SGLang take them."""
     # without effect on the answer: they speak of the caller's books or of caches
     metadata: dict[str, str] | None = None
     safety_identifier: str | None = None
@@ -100,8 +104,19 @@ def _checked(found: ChatBody) -> InferenceRequest:
         calls=() if tools is None else tools.names,
         scores=scores,
         service_tier="" if found.service_tier is None else "default",
+        template_kwargs=_template_kwargs(found.chat_template_kwargs),
         attribution=attribution_in(found),
     )
+
+
+def _template_kwargs(given: dict[str, Any] | None) -> str:
+    if not given:
+        return ""
+    text = msgspec.json.encode(given).decode()
+    if len(text) > MAX_TEMPLATE_KWARGS:
+        what = f"`chat_template_kwargs` has {len(text)} characters as JSON; at most {MAX_TEMPLATE_KWARGS} are taken."
+        raise Refused(400, what, param="chat_template_kwargs", code="out_of_range")
+    return text
 
 
 def _scores(body: ChatBody) -> int | None:

@@ -35,7 +35,10 @@ class Call(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Turn(msgspec.Struct, forbid_unknown_fields=True):
-    """One message. `annotations` is what OpenAI's own answers carry as null or empty."""
+    """One message. `annotations` is what OpenAI's own answers carry as null or empty.
+
+    `reasoning_content` is what an answer here may have carried: templates tell a model nothing of earlier thoughts.
+    """
 
     role: str
     content: str | list[dict[str, Any]] | None = None
@@ -46,6 +49,7 @@ class Turn(msgspec.Struct, forbid_unknown_fields=True):
     tool_calls: list[Call] | None = None
     tool_call_id: str | None = None
     function_call: Any = None
+    reasoning_content: str | None = None
 
 
 def messages_of(turns: list[Turn]) -> list[Message]:

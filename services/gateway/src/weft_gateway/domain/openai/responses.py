@@ -26,7 +26,7 @@ LOGPROBS = "message.output_text.logprobs"
 INCLUDABLE = frozenset(
     {
         LOGPROBS,
-        # of reasoning and of hosted tools: no answer here has any, so there is nothing of it to include
+        # sealed thoughts and hosted tools: no answer here has any, so there is nothing of it to include
         "reasoning.encrypted_content",
         "code_interpreter_call.outputs",
         "computer_call_output.output.image_url",

@@ -105,7 +105,8 @@ def tools_of(
         most=MAX_CALLS if parallel else 1,
         or_json=instead.json_schema if may_answer and instead is not None else "",
     )
-    return Tools(_told(functions, constraint), constraint, tuple(functions))
+    system = _told(functions, constraint)
+    return Tools(system, constraint._replace(told=len(system)), tuple(functions))
 
 
 def checked_name(at: str, name: str) -> str:

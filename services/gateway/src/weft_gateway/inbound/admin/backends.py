@@ -23,6 +23,7 @@ from weft_contracts.facts.request import (
 )
 
 from weft_gateway.domain.backend_shapes import node_backends_shape, recipe_shape
+from weft_gateway.domain.progress_board import ProgressBoard
 from weft_gateway.domain.refused import Refused
 from weft_gateway.inbound.admin.asking import Asking, done
 from weft_gateway.inbound.admin.backend_bodies import BackendBody
@@ -37,8 +38,9 @@ from weft_gateway.projections.directory import Directory
 class Backends:
     """What is installed, and the recipes. Both from memory."""
 
-    def __init__(self, directory: Directory, asking: Asking) -> None:
+    def __init__(self, directory: Directory, asking: Asking, board: ProgressBoard) -> None:
         self._directory = directory
+        self._board = board
         self._asking = asking
         self.router = APIRouter(tags=["engines"], responses=PROBLEMS, route_class=JSONRoute)
         add = answering(self.router)
@@ -51,10 +53,10 @@ class Backends:
         add("/api/backend-recipes/{engine}", self.withdraw, "DELETE")
 
     async def list(self, after: Cursor = None, limit: Limit = 100) -> Answer[NodeBackendsPage]:
-        """A page of nodes, by id: what each has installed, and what it installs for a replica that waits."""
+        """A page of nodes, by id: what each has installed, what it installs, and how far that is."""
         fleet = self._directory.fleet
         nodes = [node for id, node in sorted(fleet.nodes.items()) if not node.removed and (after is None or id > after)]
-        items = [node_backends_shape(fleet, node) for node in nodes[:limit]]
+        items = [node_backends_shape(fleet, self._board, node) for node in nodes[:limit]]
         return Answer({"items": items, "next": items[-1]["node"] if len(nodes) > limit else None})
 
     async def upgrade(self, request: Request, engine: str) -> Answer[BackendUpgraded]:

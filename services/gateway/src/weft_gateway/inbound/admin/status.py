@@ -11,9 +11,11 @@ from fastapi.responses import Response
 from weft_eventlog import Projection
 from weft_runtime.health import Health
 
+from weft_gateway.domain.progress_board import ProgressBoard
 from weft_gateway.domain.request_headers import matches_entity_tag
 from weft_gateway.domain.shapes import brake_shape
 from weft_gateway.inbound.admin.rendered import Rendered
+from weft_gateway.inbound.admin.rendered_progress import RenderedProgress
 from weft_gateway.inbound.http.openapi_document import PROBLEMS
 from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
 from weft_gateway.outbound.log_space import LogSpace
@@ -33,10 +35,12 @@ class Status:
         connected: Callable[[], bool],
         tables: Callable[[], api.Tables],
         room: LogSpace,
+        board: ProgressBoard,
     ) -> None:
         self._instance = instance
         self._directory = directory
         self._rendered = Rendered(directory)
+        self._progress = RenderedProgress(directory, board)
         self._projection = projection
         self._dispatcher = dispatcher
         self._health = health
@@ -64,6 +68,8 @@ class Status:
         brake = self._rendered.problems[:1] if self._directory.fleet.brake else ()
         said = (*own, *self._rendered.problems) if view == "all" else (*own, *brake)
         head = msgspec.json.encode(self._head(said, full, degraded=bool(own or self._rendered.problems)))
+        progress = self._progress.whole() if view == "all" else self._progress.page()
+        head = head[:-1] + b',"progress":' + progress + b"}"
         said_of = f"{view} {version} {sorted(ejected.items())} ".encode()
         tag = f'"{blake2b(said_of + head, digest_size=12).hexdigest()}"'
         headers = {"etag": tag, "cache-control": "no-cache"}
@@ -72,8 +78,8 @@ class Status:
         body = head[:-1] + b"," + (self._rendered.whole() if view == "all" else self._rendered.page()) + b"}"
         return Response(body, media_type="application/json", headers=headers)
 
-    def _head(self, problems: Sequence[str], full: str | None, *, degraded: bool) -> api.StatusHead:
-        """What may change without a fact."""
+    def _head(self, problems: Sequence[str], full: str | None, *, degraded: bool) -> dict[str, object]:
+        """What may change without a fact, but nodes' progress: the members of `StatusHead`."""
         brake = self._directory.fleet.brake
         return {
             "gateway": {"instance": self._instance, "ready": self._health.ready},

@@ -8,7 +8,7 @@ from typing import Protocol
 import msgspec
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane.client_errors import SessionError
-from weft_dataplane.limits import OR_JSON_VERSION, SHAPING_VERSION
+from weft_dataplane.limits import OR_JSON_VERSION, SHAPING_VERSION, TEMPLATE_VERSION
 from weft_dataplane.session_client import SessionClient
 
 from weft_gateway.domain.answers.choice_encoder import ChoiceEncoder, FinishReason, Scores, Usage
@@ -73,6 +73,7 @@ class InFlightChoice:
         "started",
         "started_at",
         "texts",
+        "thoughts",
         "traceparent",
         "tried",
         "tries",
@@ -109,6 +110,8 @@ class InFlightChoice:
         """Whether an output came since the last look; see the dispatcher's watch for stalls."""
         self.ids: list[int] = []
         self.texts: list[str] = []
+        self.thoughts: list[str] = []
+        """What the model thought, of an answer that is not streamed."""
         self.scores: list[pb.TokenScore] = []
         self.resumable = request.resumable
         """Whether another replica of the same revision would go on with the same text."""
@@ -160,6 +163,8 @@ class InFlightChoice:
             return
         text = output.text
         self.heard = True
+        if output.reasoning:
+            self._think(output.reasoning)
         if not self._streams:
             if text:
                 self.texts.append(text)
@@ -184,6 +189,8 @@ class InFlightChoice:
             self.take(output)
             return
         self.heard = True
+        if output.reasoning:
+            self._think(output.reasoning)
         if self.resumable:
             self.ids.extend(output.token_ids)
         if output.text or output.scores:
@@ -219,6 +226,7 @@ class InFlightChoice:
     def start_anew(self) -> None:
         """Forget what was said: another replica begins from the prompt."""
         self.texts.clear()
+        self.thoughts.clear()
         self.scores.clear()
         self.encoder.restart()
 
@@ -252,6 +260,17 @@ class InFlightChoice:
             else:
                 self._start(event)
 
+    def _think(self, thought: str) -> None:
+        """Keep or write what the model thought."""
+        if not self._streams:
+            self.thoughts.append(thought)
+            self.first_at = self.first_at or self._owner.now()
+        elif event := self.encoder.thought(thought):
+            if self.started:
+                self._write(event)
+            else:
+                self._start(event)
+
     def _end(self, output: pb.Output) -> None:
         """The last output of this submit: the answer's end, or a reason to go elsewhere."""
         reason = _FINISH.get(output.finish)
@@ -262,6 +281,8 @@ class InFlightChoice:
         text, usage = output.text, output.usage
         tokens = self.resumed + usage.output_tokens
         self.usage = Usage(usage.prompt_tokens, tokens, usage.cached_tokens)
+        if output.reasoning:
+            self._think(output.reasoning)
         if text or output.scores:
             self._say(text, output.scores)
         self._finish(reason)
@@ -290,5 +311,7 @@ class InFlightChoice:
 
 def _oldest_version(request: InferenceRequest) -> int:
     """Of the protocol, that knows what shapes the request."""
+    if request.template_kwargs:
+        return TEMPLATE_VERSION
     constraint = request.constraint
     return SHAPING_VERSION if constraint is None or not constraint.or_json else OR_JSON_VERSION

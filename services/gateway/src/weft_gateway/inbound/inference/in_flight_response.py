@@ -21,6 +21,7 @@ class ResponseChoice(Protocol):
     replica: str
     scores: list[pb.TokenScore]
     texts: list[str]
+    thoughts: list[str]
     usage: Usage
 
     @property
@@ -101,6 +102,8 @@ class InFlightResponse:
                 self._writer.end(data + self._envelope.ending(self._usage()))
                 self._let_go()
             return
+        if choice.thoughts:
+            choice.encoder.thought("".join(choice.thoughts))
         self._parts[choice.index] = choice.encoder.whole("".join(choice.texts), choice.scores, finish)
         if not self._left:
             body = self._envelope.body(self._parts, self._usage())

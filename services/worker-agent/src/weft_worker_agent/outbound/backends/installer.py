@@ -14,12 +14,14 @@ from typing import Any
 from weft_contracts.backends import BackendVariant
 from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.values import EngineName, Vendor
+from weft_contracts.signals import InstallSaid
 from weft_runtime.logs import get_logger
 
 from weft_worker_agent.domain.disk_room import lacks_room, tells_of_full_disk, was_full
 from weft_worker_agent.domain.install_faults import InstallFault, fault_of, without_secrets
 from weft_worker_agent.domain.install_plan import InstallPlan, InstallStep, plan
 from weft_worker_agent.domain.install_progress import InstallProgress, heard
+from weft_worker_agent.domain.node_progress import install_said
 from weft_worker_agent.outbound.backends import environments, host_code, uv_process
 from weft_worker_agent.outbound.backends.environments import InstalledBackend
 from weft_worker_agent.outbound.backends.first_run import InstallFailed, first_run
@@ -49,6 +51,8 @@ class Install:
     began_at: float
     """Seconds since the epoch."""
     fault: InstallFault | None = None
+    fetching_at: float | None = None
+    """When the first of what it fetches was begun; seconds since the epoch."""
 
 
 class Installer:
@@ -166,6 +170,23 @@ class Installer:
     def _plan(self, engine: EngineName, variant: BackendVariant) -> InstallPlan:
         return plan(engine, variant, _python(), host_code.requirements())
 
+    def said(self, overdue_s: float) -> tuple[InstallSaid, ...]:
+        """What is under way, for people; from so many seconds on an install is overdue."""
+        now = time.time()
+        under_way = [install for name, install in self.installs.items() if name in self._under_way]
+        return tuple(
+            install_said(
+                each.plan.engine,
+                each.plan.variant.version,
+                each.plan.variant.vendor,
+                each.progress,
+                since_s=now - each.began_at,
+                fetching_s=now - (each.fetching_at or now),
+                overdue_s=overdue_s,
+            )
+            for each in under_way
+        )
+
     async def close(self) -> None:
         """End what is under way; nothing half made stays."""
         tasks = list(self._under_way.values())
@@ -278,6 +299,8 @@ class Installer:
         if install.progress.phase != progress.phase:
             _log.info("backend installing", backend=name, phase=progress.phase)
         install.progress = progress
+        if progress.total and install.fetching_at is None:
+            install.fetching_at = time.time()
 
 
 def _python() -> str:

@@ -36,14 +36,27 @@ def held_with_children(hosts: Iterable[int]) -> dict[int, int]:
 
 def of_ours(processes: Mapping[int, int | None], hosts: Collection[int]) -> dict[int, int | None]:
     """Of the processes that hold something on a device, those that are hosts or were started by one."""
-    return {pid: held for pid, held in processes.items() if pid in hosts or _started_by(pid, hosts)}
+    return {pid: held for pid, held in processes.items() if _host_of(pid, hosts) is not None}
 
 
-def _started_by(pid: int, hosts: Collection[int]) -> bool:
+def by_host(processes: Mapping[int, int | None], hosts: Collection[int]) -> dict[int, int | None]:
+    """What each host and all that it started hold on a device; None where the driver doesn't say it of one of them."""
+    found: dict[int, int | None] = {}
+    for pid, held in processes.items():
+        if (host := _host_of(pid, hosts)) is not None:
+            before = found.get(host, 0)
+            found[host] = None if before is None or held is None else before + held
+    return found
+
+
+def _host_of(pid: int, hosts: Collection[int]) -> int | None:
+    """The host that a process is, or that started it; None: it is no host's."""
+    if pid in hosts:
+        return pid
     try:
-        return any(parent.pid in hosts for parent in psutil.Process(pid).parents())
+        return next((parent.pid for parent in psutil.Process(pid).parents() if parent.pid in hosts), None)
     except psutil.Error:
-        return False
+        return None
 
 
 def _used() -> int:

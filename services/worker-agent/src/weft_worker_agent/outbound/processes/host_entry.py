@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from weft_contracts.gen import session_pb2 as pb
-from weft_contracts.ids import NodeId
+from weft_contracts.ids import Incarnation, NodeId, ReplicaId
 from weft_contracts.signals import ReplicaLoad
 from weft_runtime.logs import get_logger
 
@@ -39,6 +39,17 @@ class HostContext:
     """Called when rules have something to look at."""
 
 
+@dataclass(frozen=True, slots=True)
+class LoadingHost:
+    """One whose engine takes its weights: `size` bytes of a model's files."""
+
+    replica: ReplicaId
+    incarnation: Incarnation
+    pid: int
+    model: Path
+    size: int
+
+
 @dataclass(slots=True)
 class HostEntry:
     """One host: what the rules see, its process, its stream, its metadata files."""
@@ -62,8 +73,21 @@ class HostEntry:
     load: ReplicaLoad | None = None
     held: int | None = None
     """A descriptor that keeps the environment that it runs in from being removed."""
+    model: Path | None = None
+    """The file or folder that it loads; None: none, or not looked for yet."""
+    model_bytes: int = 0
+    memory: dict[int, int] = field(default_factory=dict[int, int])
+    """Bytes that its processes hold of each device that it claims, as far as they are told."""
     told: dict[str, int] = field(default_factory=dict[str, int])
     """Which version of each secret it has; empty for an adopted one, which is told anew."""
+
+    @property
+    def loads(self) -> LoadingHost | None:
+        """None where it doesn't load, or loads nothing."""
+        host = self.host
+        if not host.lives or host.answering is not None or self.pid is None or self.model is None:
+            return None
+        return LoadingHost(host.replica, host.incarnation, self.pid, self.model, self.model_bytes)
 
     def heard_line(self, status: Status) -> None:
         """A status line of a host, or the same one again."""
@@ -135,7 +159,10 @@ class HostEntry:
         if self.host.kill_at is not None and self.load is not None:  # it could not say so itself
             unfinished = unfinished or self.load.running + self.load.waiting
         lines = last_lines(supervised.stderr)
-        self.set_end(End(supervised.exit_code, reason, permanent, unfinished=unfinished, last_lines=lines))
+        outside = status.outside and not permanent
+        self.set_end(
+            End(supervised.exit_code, reason, permanent, unfinished=unfinished, outside=outside, last_lines=lines)
+        )
         _log.info(
             "host ended",
             replica=self.host.replica,

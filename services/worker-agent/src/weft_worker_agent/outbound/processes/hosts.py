@@ -17,7 +17,7 @@ from weft_contracts.engines import BUILTIN, Profiles
 from weft_contracts.facts.values import Vendor
 from weft_contracts.ids import Incarnation, NodeId, ReplicaId
 from weft_contracts.secrets import secrets_in
-from weft_contracts.signals import ReplicaLoad
+from weft_contracts.signals import MemorySaid, ReplicaLoad
 from weft_runtime.logs import get_logger
 
 from weft_worker_agent.domain.claim_use import ClaimUse, looked
@@ -25,6 +25,7 @@ from weft_worker_agent.domain.claimed_devices import ClaimedDevice, DeviceGone, 
 from weft_worker_agent.domain.hosts import End, Host
 from weft_worker_agent.domain.install_faults import InstallFault
 from weft_worker_agent.domain.loading import seen
+from weft_worker_agent.domain.node_progress import memory_told
 from weft_worker_agent.domain.own_part import Assignment
 from weft_worker_agent.domain.stall import LOOK_FROM_S, StallBounds
 from weft_worker_agent.domain.steering import Action, Forget, Retire, Signal, Start
@@ -36,7 +37,7 @@ from weft_worker_agent.outbound.machine.memory_kills import memory_kills
 from weft_worker_agent.outbound.mesh.node_secrets import HeldSecret, NodeSecrets, NoSecret, lines
 from weft_worker_agent.outbound.processes import launch
 from weft_worker_agent.outbound.processes.engine_ports import NoPort, next_port
-from weft_worker_agent.outbound.processes.host_entry import HostContext, HostEntry
+from weft_worker_agent.outbound.processes.host_entry import HostContext, HostEntry, LoadingHost
 from weft_worker_agent.outbound.processes.launch import LaunchIdentity
 from weft_worker_agent.outbound.processes.load_progress import activity, taken_in
 from weft_worker_agent.outbound.processes.supervisor_client import (
@@ -122,12 +123,35 @@ class Hosts:
                 continue
             before = entry.host.use or ClaimUse(*claim)
             use = looked(before, held[pid], now)
+            entry.memory[claim[0]] = memory_told(entry.memory.get(claim[0]), held[pid], claim[1])
             entry.host = replace(entry.host, use=use)
             if use.exceeds != before.exceeds:
                 _log.warning(
                     "host exceeds its claim", replica=entry.host.replica, claimed=use.claimed, used=use.exceeds
                 )
                 self._context.wake()
+
+    def note_accelerator(self, device: int, claims: Mapping[ReplicaId, int], held: Mapping[int, int | None]) -> None:
+        """What hosts hold of one accelerator, by process; None: its driver doesn't say. `claims`: bytes by replica."""
+        for entry in self._entries.values():
+            claimed, used = claims.get(entry.host.replica), held.get(entry.pid or 0)
+            if claimed is None or used is None:
+                entry.memory.pop(device, None)
+            elif entry.host.lives:
+                entry.memory[device] = memory_told(entry.memory.get(device), used, claimed)
+
+    def memory(self) -> tuple[MemorySaid, ...]:
+        """What living hosts hold of the devices that they claim, as far as it is known."""
+        living = [entry for entry in self._entries.values() if entry.host.lives]
+        return tuple(
+            MemorySaid(replica=entry.host.replica, device=device, used=used)
+            for entry in living
+            for device, used in sorted(entry.memory.items())
+        )
+
+    def loading(self) -> list[LoadingHost]:
+        """The living hosts that load a model's files."""
+        return [loads for entry in self._entries.values() if (loads := entry.loads) is not None]
 
     @property
     def excess(self) -> int:
@@ -256,7 +280,7 @@ class Hosts:
             found = await asyncio.to_thread(look, identity.source, identity.engine, self.engines)
             if (changed := found.another_than(assignment.fact.spec.weights)) is not None:
                 raise NotFound(changed)
-            entry.offers = found.offers
+            entry.offers, entry.model, entry.model_bytes = found.offers, found.path, found.size
             entry.port = next_port(self._context.address, self._first_port, self._ports())
             file = launch.write_launch_file(
                 self._launches,
@@ -386,7 +410,7 @@ class Hosts:
         """Look for an adopted host's metadata files, as at its start."""
         try:
             found: Found = await asyncio.to_thread(look, entry.identity.source, entry.identity.engine, self.engines)
-            entry.offers = found.offers
+            entry.offers, entry.model, entry.model_bytes = found.offers, found.path, found.size
         except NotFound:
             entry.offers = ()
         entry.heard_line(entry.status)

@@ -70,6 +70,7 @@ class Status:
     reason: str = ""
     permanent: bool = False
     unfinished: int = 0
+    outside: bool = False
 
 
 def status_of(line: Mapping[str, Any] | None) -> Status:
@@ -87,6 +88,7 @@ def status_of(line: Mapping[str, Any] | None) -> Status:
         reason=str(line.get("reason", "")),
         permanent=line.get("permanent") is True,
         unfinished=unfinished if isinstance(unfinished, int) and unfinished > 0 else 0,
+        outside=line.get("outside") is True,
     )
 
 

@@ -20,7 +20,7 @@ export function showMesh(status) {
   const replicas = grouped(status.replicas);
   keep(at("models"), inOrder(status.models), (m) => m.id, modelCard);
   for (const card of at("models").children) {
-    card.showReplicas(replicas.get(card.dataset.key) ?? [], status.counts.replicas[card.dataset.key] ?? 0);
+    card.showReplicas(replicas.get(card.dataset.key) ?? [], status.counts.replicas[card.dataset.key] ?? 0, status.progress);
   }
   at("no-models").hidden = status.models.length > 0;
   const nodes = inOrder(status.nodes);
@@ -118,11 +118,14 @@ function modelCard() {
     say(line, `./weft retry ${shell(model.name)}`);
     node.reason = model.reason;
   };
-  node.showReplicas = (/** @type {API.ShownReplicaLine[]} */ some, /** @type {number} */ all) => {
+  node.showReplicas = (
+    /** @type {API.ShownReplicaLine[]} */ some, /** @type {number} */ all, /** @type {Record<string, API.ReplicaProgress>} */ progress,
+  ) => {
     const own = [...some].sort((a, b) => rank(a.state) - rank(b.state));
     keep(replicas, own, (r) => r.id, replicaRow);
     const said = [node.reason];
     for (const row of replicas.children) {
+      row.showProgress(progress[row.dataset.key]);
       row.hideReason(said);
       said.push(row.reason);
     }
@@ -136,17 +139,34 @@ function modelCard() {
 function replicaRow() {
   const name = make("span", { cls: "name" }), where = make("span", { cls: "where" });
   const state = make("span"), reason = make("p", { cls: "reason" });
-  const node = make("li", { children: [name, where, state, reason] });
+  const about = make("p", { cls: "reason" }), devices = make("p", { cls: "hint" });
+  const bar = make("span", { cls: "bar-fill" });
+  const meter = make("div", { cls: "bar-track", attrs: { "aria-hidden": "true" }, children: [bar] });
+  const node = make("li", { children: [name, where, state, about, meter, devices, reason] });
+  let place = "", claimed = 0;
   node.show = (/** @type {API.ShownReplicaLine} */ replica) => {
     say(name, replicaName(replica.id, replica.model_name));
     name.title = replica.id;
-    const place = replica.node_name ? `on ${replica.node_name}` : "no place yet";
-    say(where, replica.bytes ? `${place}, ${size(replica.bytes)}` : place);
+    place = replica.node_name ? `on ${replica.node_name}` : "no place yet";
+    claimed = replica.bytes;
     const leaving = !replica.wanted && replica.state !== "stopped";
     pill(state, leaving ? "idle" : toneOf(replica.state), leaving ? `${word(replica.state)}, retiring` : word(replica.state));
     node.reason = replica.reason ?? (replica.shunned ? `not asked now: ${replica.shunned}` : "");
     sayOrHide(reason, node.reason && sentence(node.reason));
     reason.className = `reason ${toneOf(replica.state)}`;
+  };
+  // What its nodes say of it beside the log: what it waits for, and what it holds of the devices that it claims.
+  node.showProgress = (/** @type {API.ReplicaProgress | undefined} */ said) => {
+    const uses = said?.devices ?? [];
+    const used = uses.length === 1 ? uses[0].used : null;
+    say(where, claimed ? `${place}, ${used === null ? size(claimed) : `${size(used)} of ${size(claimed)}`}` : place);
+    sayOrHide(devices, uses.length > 1 ? uses.map(held).join("; ") : "");
+    sayOrHide(about, said?.about && sentence(said.about));
+    about.className = `reason ${said?.install?.overdue ? "warn" : "wait"}`;
+    const { install, load } = said ?? {};
+    const [done, all] = install ? [install.fetched, install.total] : [load?.taken, load?.total];
+    meter.hidden = !said?.about || !all;
+    bar.style.inlineSize = all ? `${Math.min(100, (100 * (done ?? 0)) / all)}%` : "0";
   };
   // What the model, or a replica above, says already is not said twice.
   node.hideReason = (/** @type {(string | null)[]} */ said) => {
@@ -154,6 +174,10 @@ function replicaRow() {
   };
   return node;
 }
+
+/** @param {API.DeviceUse} device */
+const held = ({ index, name, claimed, used }) =>
+  `${name || "device"} #${index}: ${used === null ? `${size(claimed)} claimed` : `${size(used)} of ${size(claimed)}`}`;
 
 function nodeCard() {
   const name = make("h3"), state = make("span"), about = make("p", { cls: "about" }), reason = make("p");

@@ -21,6 +21,9 @@ _DRIVERS = ("dev/nvidiactl", "dev/nvidia0", "dev/dxg", "dev/nvmap")
 _SHARING = re.compile(r"\b(GB10|Thor|Orin|Xavier|Tegra)\b", re.IGNORECASE)
 """Names of chips whose processor and accelerator have one memory: for them NVML says NOT_SUPPORTED."""
 _LINE_BYTES = 1 << 20
+_NO_LIBRARY = "Shared Library Not Found"
+"""In NVML's words for a driver without libnvidia-ml.so.1."""
+_NO_UTILITY = "; a container gets that library where it is made with NVIDIA_DRIVER_CAPABILITIES=compute,utility"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,8 @@ class Nvml:
         except NoAnswer as error:
             if board is not None:  # older ones have no NVML
                 return Look("nvidia", (Accelerator("nvidia", 0, board.name, None, "", board.driver, None, True),))
-            return Look("nvidia", unknown=f"NVIDIA's driver is there and can't be asked: {error}")
+            hint = _NO_UTILITY if _NO_LIBRARY in str(error) else ""
+            return Look("nvidia", unknown=f"NVIDIA's driver is there and can't be asked: {error}{hint}")
 
     async def memory(self) -> tuple[DeviceMemory, ...]:
         """The devices' memory now. Raises NoAnswer."""

@@ -1,0 +1,153 @@
+"""What a node says of its installs, loads and memory is shown by a real gateway, and gone when it says so."""
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from weft_contracts.facts.run import Installing, Loading, Stopped
+from weft_contracts.ids import Incarnation, NodeId, ReplicaId
+from weft_contracts.signals import InstallSaid, LoadSaid, MemorySaid, NodeProgress
+from weft_contracts.subjects import node_signal, run
+from weft_testing.browser import Browser
+
+World = Any
+Shown = dict[str, Any]
+NODE = NodeId("n-aaaaaaaaaaaaaaaa")
+MIB, GIB = 1 << 20, 1 << 30
+FETCHING = InstallSaid(
+    engine="simulated",
+    version="1.0",
+    vendor="cpu",
+    phase="fetching",
+    package="torch",
+    fetched=GIB // 2,
+    total=2 * GIB,
+    fetching_s=40.0,
+    since_s=50.0,
+)
+
+
+class Node:
+    """A node's own connection, by which it says how far it is."""
+
+    def __init__(self, id: NodeId, client: Any) -> None:
+        self._id = id
+        self._client = client
+
+    async def says(self, **fields: Any) -> None:
+        progress = NodeProgress.model_validate({"node": self._id} | fields)
+        await self.says_raw(progress.model_dump_json(exclude_defaults=True).encode())
+
+    async def says_raw(self, body: bytes) -> None:
+        await self._client.publish(node_signal(self._id, "progress"), body)
+        await self._client.flush(30)
+
+
+@pytest.fixture
+async def replica(world: World) -> ReplicaId:
+    """A replica that has its place on the node, on a gateway that is ready."""
+    await world.a_gateway()
+    await world.a_node()
+    await world.a_model()
+    placed: ReplicaId = await world.a_placed_replica()
+    return placed
+
+
+@pytest.fixture
+async def node(world: World, replica: ReplicaId) -> Node:
+    return Node(NODE, await world.mesh.worker(NODE))
+
+
+async def shown(world: World, view: str = "all") -> Shown:
+    """By replica, what the status says of its progress."""
+    async with httpx.AsyncClient(timeout=30) as client:
+        answer: dict[str, Any] = (await client.get(f"{world.url}/api/status", params={"view": view})).json()
+    progress: Shown = answer["progress"]
+    return progress
+
+
+async def installs(world: World, of: NodeId = NODE) -> list[Shown]:
+    """What a node installs, as `/api/backends` says."""
+    async with httpx.AsyncClient(timeout=30) as client:
+        listed: list[Any] = (await client.get(f"{world.url}/api/backends")).json()["items"]
+    return next(each["installs"] for each in listed if each["node"] == of)
+
+
+async def until_shown(world: World, node: Node, holds: Callable[[Shown], bool], said: Shown) -> Shown:
+    """Say it as a node does, again and again, until the status has it."""
+    found: Shown = {}
+
+    async def there() -> bool:
+        await node.says(**said)
+        found.clear()
+        found.update(await shown(world))
+        return holds(found)
+
+    await world.until(there)
+    return found
+
+
+async def test_an_install_is_shown_from_its_first_word_to_its_end(
+    world: World, node: Node, replica: ReplicaId, browser: Browser
+) -> None:
+    def is_shown(found: Shown) -> bool:
+        return replica in found
+
+    def is_overdue(found: Shown) -> bool:
+        return bool(found[replica]["install"]["overdue"])
+
+    def is_gone(found: Shown) -> bool:
+        return not found
+
+    # given a replica whose engine is being installed
+    await world.tell(run(NODE, replica), Installing(epoch=1, engine="simulated"))
+    browser.look()
+    browser.open(world.url)
+    browser.shows("#models .replicas .pill", "loading")
+    # when its node says how far that is
+    found = await until_shown(world, node, is_shown, {"installs": (FETCHING,)})
+    # then API and page show phase, package, bytes, and an estimate of the rest
+    about = "fetching torch, 0.5 of 2.0 GiB, about 2 min left"
+    assert f"installing simulated: {about}" == found[replica]["about"]
+    install = found[replica]["install"]
+    figures = {"phase": "fetching", "package": "torch", "fetched": GIB // 2, "total": 2 * GIB, "left_s": 120.0}
+    assert {**figures, "about": about} == {name: install[name] for name in (*figures, "about")}
+    assert [install] == await installs(world)
+    assert found == await shown(world, "page")
+    browser.shows("#models .replicas", f"Installing simulated: {about}.")
+    assert 1 == browser.count("#models .replicas .bar-track:not([hidden])")
+    # when it takes longer than it should, that is said
+    overdue = FETCHING.model_copy(update={"phase": "checking", "overdue": True, "since_s": 960.0})
+    await until_shown(world, node, is_overdue, {"installs": (overdue,)})
+    browser.shows("#models .replicas .warn", "Still installing after 16 min: trying it out.")
+    # and when it has ended, nothing is
+    await world.tell(run(NODE, replica), Loading(epoch=1, incarnation=Incarnation("i-1")))
+    await until_shown(world, node, is_gone, {})
+
+    async def cleared() -> bool:
+        return not await installs(world) and "Still installing" not in browser.text("#models .replicas")
+
+    await world.until(cleared)
+    assert [] == browser.errors()
+
+
+async def test_a_load_and_the_memory_that_is_held_are_shown_against_what_is_claimed(
+    world: World, node: Node, replica: ReplicaId
+) -> None:
+    def is_shown(found: Shown) -> bool:
+        return replica in found and found[replica]["load"] is not None
+
+    await world.tell(run(NODE, replica), Loading(epoch=1, incarnation=Incarnation("i-1")))
+    load = LoadSaid(replica=replica, taken=3 * GIB, total=12 * GIB, loading_s=10.0)
+    held = MemorySaid(replica=replica, device=0, used=700 * MIB)
+    found = await until_shown(world, node, is_shown, {"loads": (load,), "memory": (held,)})
+    assert "loading weights, 3.0 of 12.0 GiB, about 30 s left" == found[replica]["about"]
+    assert (30.0, 3 * GIB) == (found[replica]["load"]["left_s"], found[replica]["load"]["taken"])
+    (device,) = found[replica]["devices"]
+    figures = {"node": NODE, "node_name": "node-aaaa", "index": 0, "claimed": 1, "used": 700 * MIB}
+    assert figures == {name: device[name] for name in figures}
+    # when it has stopped, it loads no more, whatever was said before
+    await world.tell(run(NODE, replica), Stopped(epoch=1, why="exited"))
+    await world.folded()
+    assert (await shown(world))[replica]["load"] is None
