@@ -23,6 +23,8 @@ def weft(fake: FakeGateway, monkeypatch: pytest.MonkeyPatch) -> Weft:
 
 LABELS = {"labels": {"a": "1"}, "own": {}, "set": {"a": "1", "b": None}}
 CAPS = {"caps": {"replicas_per_model": 2, "vram_budget": None}}
+LABELLED = "label=zone%3Da&label=fast%3D1"
+HAS: dict[str, Any] = {"node": "n-1", "engine": "e", "version": "1.0", "vendor": "cpu"}
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,17 @@ CAPS = {"caps": {"replicas_per_model": 2, "vram_budget": None}}
         ("nodes resume n", {}, "POST", "/api/nodes/n/resume", {}, "takes replicas again"),
         ("tokens revoke t", {}, "DELETE", "/api/tokens/t", None, "revoked"),
         ("engines remove e", {}, "DELETE", "/api/engine-profiles/e", None, "the mesh knows e no more"),
+        ("backends install e --node n", HAS, "POST", "/api/nodes/n/backends/e", {}, "n is to have e 1.0 for cpu"),
+        ("backends uninstall e --node n", {}, "DELETE", "/api/nodes/n/backends/e", None, "n removes e"),
+        (
+            "backends uninstall e --node n --version 1.0",
+            {},
+            "DELETE",
+            "/api/nodes/n/backends/e?version=1.0",
+            None,
+            "n removes e 1.0",
+        ),
+        ("backends upgrade e", HAS, "POST", "/api/backends/e/upgrade", {}, "replicas of e move"),
         ("backends remove e", {}, "DELETE", "/api/backend-recipes/e", None, "the recipe of e is withdrawn"),
         ("brake lift --reason fire", {}, "POST", "/api/brake/lift", {"reason": "fire"}, "lifted"),
     ],
@@ -150,6 +163,74 @@ def test_backends_are_listed_by_node_with_what_is_being_installed(fake: FakeGate
     assert ["one", "simulated", "1", "cpu", "installed", "-"] in rows
     assert ["one", "vllm", "-", "-", "installing", "no index"] in rows
     assert ["two", "-", "-", "-", "installs nothing", "WEFT_INSTALL is none there"] in rows
+
+
+def test_what_a_node_installed_is_listed_with_its_size_and_what_uses_it(fake: FakeGateway, weft: Weft) -> None:
+    made: dict[str, Any] = {"engine": "vllm", "vendor": "cpu", "bytes": 3 << 30, "leaves": False}
+    used: dict[str, Any] = {
+        **made,
+        "name": "vllm-2",
+        "version": "2",
+        "used_by": ["m-1-1", "m-1-2"],
+        "unused_since": None,
+    }
+    unused: dict[str, Any] = {
+        **made,
+        "name": "vllm-1",
+        "version": "1",
+        "used_by": [],
+        "unused_since": 1e9,
+        "leaves": True,
+    }
+    ahead = {"engine": "echo", "vendor": "cpu", "version": "1.0", "here": False, "fault": None, "final": False}
+    item: dict[str, Any] = {
+        "node": "n-1",
+        "node_name": "one",
+        "allowed": True,
+        "installed": [
+            {"engine": "vllm", "version": "2", "vendors": ["cpu"], "profile": "p"},
+            {"engine": "simulated", "version": "1", "vendors": ["cpu"], "profile": "p"},
+        ],
+        "installing": [],
+        "environments": [used, unused],
+        "wanted": [
+            ahead,
+            {**ahead, "engine": "here", "here": True},
+            {**ahead, "engine": "full", "fault": "the disk is full"},
+            {**ahead, "engine": "never", "fault": "no libgomp", "final": True},
+        ],
+    }
+    fake.otherwise = (200, {"items": [item], "next": None})
+    rows = [[w.strip() for w in line.split("  ") if w.strip()] for line in weft("backends").stdout.splitlines()]
+    assert [
+        ["one", "vllm", "2", "cpu", "installed", "3.0 GiB, used by m-1-1, m-1-2"],
+        ["one", "vllm", "1", "cpu", "installed"],
+        ["one", "simulated", "1", "cpu", "installed", "-"],
+        ["one", "echo", "1.0", "cpu", "installing", "asked for ahead of need"],
+        ["one", "full", "1.0", "cpu", "tried again", "the disk is full"],
+        ["one", "never", "1.0", "cpu", "failed", "no libgomp"],
+    ] == [row[:5] if row[2] == "1" and row[1] == "vllm" else row for row in rows[1:]]
+    assert rows[2][5].startswith("3.0 GiB, unused since 2001-09-0")
+    assert rows[2][5].endswith("; it goes")
+
+
+def test_an_engine_is_installed_on_all_nodes_with_some_labels_and_who_refuses_says_why(
+    fake: FakeGateway, weft: Weft
+) -> None:
+    node = {"id": "n", "state": "healthy"}
+    nodes = [{**node, "name": "one"}, {**node, "name": "two"}, {**node, "name": "out", "state": "pending"}]
+    refusal = {"detail": "one can't install e: it may install none"}
+    fake.answers["GET", f"/api/nodes?{LABELLED}&limit=1000"] = (200, {"items": nodes, "next": None})
+    fake.answers["POST", "/api/nodes/one/backends/e"] = (409, refusal)
+    fake.answers["POST", "/api/nodes/two/backends/e"] = (200, HAS)
+    done = weft("backends install e --selector zone=a,fast=1")
+    assert 0 == done.exit_code, done.output
+    assert ["two is to have e 1.0 for cpu: `weft backends` tells", "one can't install e: it may install none"] == [
+        line for line in done.stdout.splitlines() if line
+    ]
+    assert not [path for _, path, _ in fake.asked if "/out/" in path]
+    failure = weft("backends install e --selector a=b --node n").exception
+    assert "takes no --selector" in str(failure)
 
 
 def test_a_tokens_secret_is_printed_with_the_line_for_the_new_machine(fake: FakeGateway, weft: Weft) -> None:

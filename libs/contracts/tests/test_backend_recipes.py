@@ -98,6 +98,7 @@ def test_what_names_and_versions_may_look_like(requirement: str) -> None:
         ({"needs": [{"kind": "device", "name": "/dev/../etc/passwd", "say": "x"}]}, "can't be looked for"),
         ({"needs": [{"kind": "library", "name": "libx.so", "say": "\x1b[2J"}]}, "is no sentence"),
         ({"needs": [{"kind": "library", "name": "libx.so", "say": "x", "run": "id"}]}, "run is not a field"),
+        ({"build": "--rocm"}, "build: '--rocm' is no build: want letters and digits like rocm"),
     ],
 )
 def test_what_else_a_hostile_entry_is_refused_for(changed: dict[str, Any], sentence: str) -> None:

@@ -7,7 +7,15 @@ from weft_contracts.backends import BackendRecipe, BackendVariant
 from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.machine import Reported
 from weft_contracts.facts.mesh import BackendSet, EngineProfileSet
-from weft_contracts.facts.values import Backend, Device, Hardware, Installs, ModelSpec, SimulatedSource
+from weft_contracts.facts.values import (
+    Backend,
+    Device,
+    Hardware,
+    InstalledBackend,
+    Installs,
+    ModelSpec,
+    SimulatedSource,
+)
 from weft_contracts.ids import NodeId
 from weft_contracts.subjects import MESH, machine
 from weft_placement import NoPlace, Placement, Policy, decide_placement
@@ -62,6 +70,13 @@ def outcome(log: FleetLog) -> Placement | NoPlace:
         ((CPU,), (), Installs(allowed=False), "has no echo backend, and may install none"),
         ((CPU,), (), Installs(disk_free=GIB - 1), "has no echo backend, and has too little disk to install it"),
         ((NVIDIA,), (), Installs(), "has no echo backend, and the catalogue has none for its devices"),
+        (
+            (NVIDIA.model_copy(update={"build": "rocm"}),),
+            (gpu(),),
+            Installs(),
+            "has no echo backend, and the catalogue has none for its devices and its rocm build is on no public index: "
+            "UV_INDEX, WEFT_INSTALL_INDEX or WEFT_INSTALL_OFFLINE of its worker must name one",
+        ),
         (
             (NVIDIA,),
             (gpu("470.1"),),
@@ -122,3 +137,41 @@ def test_an_engine_that_nothing_could_run_is_not_installed():
     answer = decide_placement(log.fleet, next(reversed(log.fleet.replicas)), Policy(), now=1.0, seed=0)
     assert isinstance(answer, NoPlace)
     assert {"has no simulated backend": 1} == answer.receipt.refusals
+
+
+def made(variant: BackendVariant) -> InstalledBackend:
+    return InstalledBackend(
+        name="echo-1", engine="echo", vendor=variant.vendor, version=variant.version, recipe=variant.digest
+    )
+
+
+def with_environment(log: FleetLog, id: NodeId, variant: BackendVariant, installs: Installs) -> None:
+    hardware = Hardware(cpus=2, memory=8 * GIB, devices=(Device(index=0, vendor="cpu", name="cpu", memory=8 * GIB),))
+    backend = Backend(engine="echo", version="1", vendors=("cpu",), profile=ECHO.digest)
+    said = Reported(hardware=hardware, backends=(backend,), builtins=(), agent_version="1", installs=installs)
+    log.add(machine(id), said.model_copy(update={"environments": (made(variant),)}))
+
+
+def test_what_the_node_made_itself_is_named_and_a_newer_recipe_is_made_beside_it_where_it_can_be():
+    newer = CPU.model_copy(update={"version": "2"})
+    log = a_mesh(CPU)
+    id = a_node(log, "a", installs=Installs())
+    fleet = log.fleet
+    # given what the recipe names, on a disk that is full by now
+    with_environment(log, id, CPU, Installs(disk_free=0))
+    assert CPU == to_install(fleet.nodes[id], ECHO, fleet.recipes["echo"], {0})
+    # when there is a newer recipe
+    log.add(MESH, BackendSet(recipe=BackendRecipe(engine="echo", variants=(newer,))))
+    # then it is for the disk to say whether what runs anew runs in that
+    assert to_install(fleet.nodes[id], ECHO, fleet.recipes["echo"], {0}) is None
+    with_environment(log, id, CPU, Installs(disk_free=GIB))
+    assert newer == to_install(fleet.nodes[id], ECHO, fleet.recipes["echo"], {0})
+    assert isinstance(outcome(log), Placement)
+
+
+def test_a_build_that_the_public_index_has_not_can_be_had_where_the_operator_named_another():
+    variant = NVIDIA.model_copy(update={"build": "rocm"})
+    log = a_mesh(variant)
+    id = a_node(log, "a", gpu(), installs=Installs(own_index=True))
+    assert isinstance(outcome(log), Placement)
+    assert variant == to_install(log.fleet.nodes[id], ECHO, log.fleet.recipes["echo"], {1})

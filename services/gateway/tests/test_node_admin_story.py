@@ -11,10 +11,19 @@ import httpx
 from weft_contracts.backends import builtin_recipes
 from weft_contracts.commit import Commit
 from weft_contracts.engines import BUILTIN, EngineProfile
-from weft_contracts.facts.mesh import BackendSet, BackendWithdrawn, EngineProfileSet, EngineProfileWithdrawn
+from weft_contracts.facts.mesh import (
+    BackendSet,
+    BackendUpgraded,
+    BackendWithdrawn,
+    EngineProfileSet,
+    EngineProfileWithdrawn,
+)
 from weft_contracts.facts.node import Capped, Labelled, Rejected
 from weft_contracts.facts.request import (
+    BackendInstallRequested,
+    BackendRemovalRequested,
     BackendRequested,
+    BackendUpgradeRequested,
     BackendWithdrawalRequested,
     BrakeLiftRequested,
     CordonRequested,
@@ -127,6 +136,12 @@ def answer(commit: Any, fact: Any) -> list[Commit]:
             return done((MESH, BackendSet(recipe=recipe)), engine=recipe.engine)
         case BackendWithdrawalRequested(engine=engine):
             return done((MESH, BackendWithdrawn(engine=engine)), engine=engine)
+        case BackendUpgradeRequested(engine=engine):
+            return done((MESH, BackendUpgraded(engine=engine, superseded=("0" * 16,))), engine=engine, version="9")
+        case BackendInstallRequested(engine=engine):
+            return done(node=fact.node, engine=engine, version="9", vendor="cpu")
+        case BackendRemovalRequested(engine=engine):
+            return done(node=fact.node, engine=engine)
         case BrakeLiftRequested():
             return done()
         case UpgradeFinishRequested():
@@ -308,7 +323,18 @@ async def test_what_admins_ask_of_nodes_and_tokens_reaches_the_registry_and_its_
         assert "9" == listed["vllm"]["variants"][0]["version"]
         assert 200 == (await ask("DELETE", f"{RECIPES}/vllm")).status_code
         (here,) = [each for each in (await ask("GET", "/api/backends")).json()["items"] if each["node"] == NODE]
-        assert ([], None) == (here["installing"], here["allowed"])
+        assert ([], None, [], []) == (here["installing"], here["allowed"], here["environments"], here["wanted"])
+
+        # a node is to have an engine ahead of need, and to remove it, and replicas of it move
+        assert "9" == (await ask("POST", f"{at}/backends/vllm", {})).json()["version"]
+        assert BackendInstallRequested(node=NODE, engine="vllm") == asked[-1]
+        assert 200 == (await ask("DELETE", f"{at}/backends/vllm?version=9")).status_code
+        assert BackendRemovalRequested(node=NODE, engine="vllm", version="9") == asked[-1]
+        assert "9" == (await ask("POST", "/api/backends/vllm/upgrade", {})).json()["version"]
+        assert BackendUpgradeRequested(engine="vllm") == asked[-1]
+        for method, path in (("POST", f"{at}/backends/no"), ("DELETE", f"{at}/backends/no")):
+            assert "engine_not_found" == (await ask(method, path)).json()["code"]
+        assert 404 == (await ask("POST", "/api/backends/no/upgrade", {})).status_code
 
         # one key is one change
         headers = {"idempotency-key": "once"}
@@ -331,6 +357,8 @@ async def test_what_admins_ask_of_nodes_and_tokens_reaches_the_registry_and_its_
             "/api/engine-profiles": {"get", "post"},
             "/api/engine-profiles/{engine}": {"delete"},
             "/api/backends": {"get"},
+            "/api/backends/{engine}/upgrade": {"post"},
+            "/api/nodes/{id}/backends/{engine}": {"post", "delete"},
             "/api/backend-recipes": {"get", "post"},
             "/api/backend-recipes/{engine}": {"delete"},
             "/api/brake/lift": {"post"},

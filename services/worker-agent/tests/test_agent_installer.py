@@ -15,7 +15,8 @@ import pytest
 from weft_contracts.backends import BackendVariant, SystemNeed, builtin_recipes
 from weft_testing.wheels import wheels_of_installed, write_wheel
 from weft_worker_agent.outbound.backends import environments, host_code
-from weft_worker_agent.outbound.backends.installer import Installer, InstallFailed, Interpreter
+from weft_worker_agent.outbound.backends.first_run import InstallFailed
+from weft_worker_agent.outbound.backends.installer import Installer, Interpreter
 from weft_worker_agent.outbound.backends.sources import PackageSources
 
 ECHO = Path(__file__).parents[3] / "tests" / "packages" / "echo" / "weft_echo"
@@ -128,6 +129,10 @@ def of_another_version(wheels: Path) -> BackendVariant:
     return VARIANT.model_copy(update={"version": "1.1"})
 
 
+def of_another_build(wheels: Path) -> BackendVariant:
+    return VARIANT.model_copy(update={"build": "rocm"})
+
+
 def of_no_profile(wheels: Path) -> BackendVariant:
     write_wheel(wheels, "weft-echo", "1.0", {"weft_echo/__init__.py": ""})
     return VARIANT
@@ -162,6 +167,7 @@ NO_DRIVER = pytest.mark.skipif(not (sys.platform == "linux" and lacks("libcuda.s
         (of_no_such_version, "there is no version of weft-echo==3.0", False, False),
         (of_a_conflict, "requirements are unsatisfiable", True, False),
         (of_another_version, "its package weft-echo has the version 1.0", True, True),
+        (of_another_build, "weft-echo 1.0 is no rocm build: name an index that has one", False, True),
         (of_no_profile, "there is no engine 'echo' in this environment", False, True),
         (of_a_missing_library, "install libnobody-has", False, True),
         pytest.param(of_vllm_for_nvidia, "NVIDIA_DRIVER_CAPABILITIES=compute,utility", False, True, marks=NO_DRIVER),
@@ -310,6 +316,22 @@ def test_where_packages_come_from_is_the_operators_and_stands_in_the_environment
     offline = PackageSources(offline=tmp_path).environment(tmp_path, find_links=False, environ=environ)
     assert (str(tmp_path), "1") == (offline["UV_FIND_LINKS"], offline["UV_NO_INDEX"])
     assert "UV_DEFAULT_INDEX" not in offline
+
+
+@pytest.mark.parametrize(
+    ("sources", "environ", "named"),
+    [
+        (PackageSources(), {}, False),
+        (PackageSources(find_links="/wheels"), {"PIP_FIND_LINKS": "/wheels"}, False),
+        (PackageSources(offline=Path("/wheels")), {}, True),
+        (PackageSources(index="https://index.invalid"), {}, True),
+        (PackageSources(), {"UV_INDEX": "https://index.invalid"}, True),
+    ],
+)
+def test_an_operator_who_named_an_index_may_have_builds_that_the_public_one_has_not(
+    sources: PackageSources, environ: dict[str, str], named: bool
+) -> None:
+    assert named == sources.own_index(environ)
 
 
 def test_what_is_no_whole_environment_is_none(tmp_path: Path) -> None:

@@ -415,6 +415,21 @@ def test_an_install_that_failed_is_said_and_tried_again_ever_slower_until_it_is_
     assert run.Failed(epoch=1, reason="the index is away", permanent=False, starts=len(waits) + 1) == report.fact
 
 
+def test_an_install_that_the_disk_had_no_room_for_waits_for_room_and_not_for_a_time(
+    part: Callable[..., OwnPart],
+) -> None:
+    full = replace(NOT_INSTALLED, end=End(None, "the disk was full", permanent=False, uninstalled=True, room=5_000))
+    before = steer(part(), [], {}, 0.0)
+    after = steer(part(INSTALLING), [full], before.tries, 0.0)
+    stopped = run.Stopped(epoch=1, why="exited", detail="the disk was full")
+
+    def starts(now: float, free: int | None) -> bool:
+        return any(isinstance(act, Start) for act in steer(part(stopped), [], after.tries, now, disk_free=free).actions)
+
+    assert [False, False, False] == [starts(0.5, 5_000), starts(1e6, 4_999), starts(1e6, 0)]
+    assert [True, True] == [starts(1.0, 5_000), starts(1.0, None)]
+
+
 def test_what_lacks_something_elsewhere_is_tried_for_as_long_as_it_is_assigned_ever_more_seldom(
     part: Callable[..., OwnPart],
 ) -> None:

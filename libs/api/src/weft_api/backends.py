@@ -19,9 +19,39 @@ class BackendInstall(TypedDict):
     last_end: str | None
 
 
+class InstalledBackend(TypedDict):
+    """An environment that a node made for an engine; versions may lie side by side.
+
+    `unused_since`: null: it is used; `leaves`: it is to go once nothing uses it.
+    """
+
+    name: str
+    engine: EngineName
+    vendor: Vendor
+    version: str
+    bytes: int | None
+    used_by: list[str]
+    unused_since: float | None
+    leaves: bool
+
+
+class WantedBackend(TypedDict):
+    """What a node is to have ahead of need. `fault`: why it could not be installed; `final`: until it is asked anew."""
+
+    engine: EngineName
+    vendor: Vendor
+    version: str
+    here: bool
+    fault: str | None
+    final: bool
+
+
 class NodeBackends(TypedDict):
     """One node's. `allowed`: whether it may install any; `disk_free`: of the disk that takes them; null: not known.
-    `installing`: replicas that wait; `installs`: what the node itself says that it installs, for whomever."""
+
+    `installed` is what engines can be started with, `environments` what was installed for that; `installing`: replicas
+    that wait; `installs`: what the node itself says that it installs, for whomever.
+    """
 
     node: str
     node_name: str
@@ -29,6 +59,8 @@ class NodeBackends(TypedDict):
     disk_free: int | None
     installed: list[Backend]
     installing: list[BackendInstall]
+    environments: list[InstalledBackend]
+    wanted: list[WantedBackend]
     installs: list[InstallProgress]
 
 
@@ -59,6 +91,7 @@ class BackendVariant(TypedDict):
     hashes: dict[str, list[str]]
     locked: bool
     find_links: bool
+    build: str
     driver_least: str
     driver_below: str
     disk: int

@@ -89,6 +89,27 @@ class BackendRecipeWithdrawn(Changed):
     engine: str
 
 
+class BackendUpgraded(Changed):
+    """An engine whose replicas move to this version."""
+
+    engine: str
+    version: str
+
+
+class NodeBackendRemoved(Changed):
+    """A node that removes what it installed of an engine."""
+
+    node: str
+    engine: str
+
+
+class NodeBackendWanted(NodeBackendRemoved):
+    """A node that is to have an engine ahead of need, in this version, for this vendor's devices."""
+
+    version: str
+    vendor: str
+
+
 class TokenChanged(Changed):
     """A registration token that was changed."""
 

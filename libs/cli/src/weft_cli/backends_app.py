@@ -7,9 +7,13 @@ import typer
 
 from weft_cli.admin_app import alone
 from weft_cli.completing import engines as known_engines
+from weft_cli.completing import nodes as known_nodes
 from weft_cli.options import JsonOption, StateOption, UrlOption
 
-backends = typer.Typer(help="List installed engines; tell how one is installed.", rich_markup_mode=None)
+EngineArgument = Annotated[str, typer.Argument(metavar="ENGINE", help="Its name.", autocompletion=known_engines)]
+backends = typer.Typer(
+    help="List, install, upgrade and remove engines; tell how one is installed.", rich_markup_mode=None
+)
 
 
 @backends.callback(invoke_without_command=True)
@@ -21,6 +25,51 @@ def list_backends(
         from weft_cli.commands import backends as command
 
         command.show(state, url, as_json=as_json)
+
+
+@backends.command()
+def install(
+    engine: EngineArgument,
+    node: Annotated[
+        list[str] | None,
+        typer.Option("--node", metavar="NODE", help="There; may be said again.", autocompletion=known_nodes),
+    ] = None,
+    selector: Annotated[
+        str | None, typer.Option("--selector", metavar="K=V,…", help="On all nodes with these labels.")
+    ] = None,
+    state: StateOption = None,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Have nodes install an engine before a replica needs it: all nodes, or those named."""
+    from weft_cli.commands import node_backends as command
+
+    command.install(state, url, engine, tuple(node or ()), selector, as_json=as_json)
+
+
+@backends.command()
+def uninstall(
+    engine: EngineArgument,
+    node: Annotated[str, typer.Option("--node", metavar="NODE", help="Where.", autocompletion=known_nodes)],
+    version: Annotated[str, typer.Option("--version", metavar="V", help="Of this version alone.")] = "",
+    state: StateOption = None,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove from a node what it installed of an engine, if nothing runs in it."""
+    from weft_cli.commands import node_backends as command
+
+    command.uninstall(state, url, engine, node, version, as_json=as_json)
+
+
+@backends.command()
+def upgrade(
+    engine: EngineArgument, state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False
+) -> None:
+    """Move an engine's replicas to what its recipe installs today, one after the other."""
+    from weft_cli.commands import node_backends as command
+
+    command.upgrade(state, url, engine, as_json=as_json)
 
 
 @backends.command()
@@ -40,7 +89,7 @@ def add(
 
 @backends.command()
 def remove(
-    engine: Annotated[str, typer.Argument(metavar="ENGINE", help="Its name.", autocompletion=known_engines)],
+    engine: EngineArgument,
     state: StateOption = None,
     url: UrlOption = None,
     as_json: JsonOption = False,

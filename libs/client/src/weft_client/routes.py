@@ -3,6 +3,7 @@ who reads them."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote
 
 from weft_client.gateway import Gateway, segment
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:  # types alone: a command need not wait for what defines them
         AliasChanged,
         BackendRecipeChanged,
         BackendRecipeWithdrawn,
+        BackendUpgraded,
         CapsChanged,
         Changed,
         ChangeRequest,
@@ -32,7 +34,9 @@ if TYPE_CHECKING:  # types alone: a command need not wait for what defines them
         NamedSecretSet,
         NameErased,
         Node,
+        NodeBackendRemoved,
         NodeBackends,
+        NodeBackendWanted,
         NodeChanged,
         NodeDetail,
         NodeLeaves,
@@ -201,6 +205,22 @@ def remove_secret(gateway: Gateway, name: str) -> "NamedSecretChanged":
 def backends(gateway: Gateway) -> "Iterator[NodeBackends]":
     """What each node has installed, and what it installs."""
     return _all(gateway, "/api/backends")
+
+
+def install_backend(gateway: Gateway, node: str, engine: str) -> "NodeBackendWanted":
+    """The node is to have it, whether a replica needs it or not."""
+    return gateway.post(f"/api/nodes/{segment(node)}/backends/{segment(engine)}", {})
+
+
+def uninstall_backend(gateway: Gateway, node: str, engine: str, version: str) -> "NodeBackendRemoved":
+    """The node removes what it installed of it, in this version or (empty) all."""
+    which = f"?version={quote(version)}" if version else ""
+    return gateway.delete(f"/api/nodes/{segment(node)}/backends/{segment(engine)}{which}")
+
+
+def upgrade_backend(gateway: Gateway, engine: str) -> "BackendUpgraded":
+    """Replicas move to what the recipe of today makes."""
+    return gateway.post(f"/api/backends/{segment(engine)}/upgrade", {})
 
 
 def set_backend_recipe(gateway: Gateway, told: Mapping[str, Any]) -> "BackendRecipeChanged":

@@ -13,6 +13,7 @@ from weft_contracts.facts.inspection import InspectionFact
 from weft_contracts.facts.machine import MachineFact
 from weft_contracts.facts.mesh import (
     BackendSet,
+    BackendUpgraded,
     BackendWithdrawn,
     BrakeLifted,
     BrakeSet,
@@ -30,6 +31,7 @@ from weft_contracts.ids import InspectionId, ModelId, NodeId, ReplicaId
 
 from weft_fleet.alias_view import evolve_aliases
 from weft_fleet.assignments import Assignment, after_run, assignment_of
+from weft_fleet.backend_upgrade import BackendUpgrade
 from weft_fleet.changed import changed
 from weft_fleet.model_view import ModelView, after_readiness, evolve_model, number_of
 from weft_fleet.node_view import evolve_asked, evolve_machine, evolve_node
@@ -67,7 +69,7 @@ class Fleet(FleetTables):
             case "replica":
                 self._apply_replica(ReplicaId(recorded.aggregate.key), recorded, facts)
             case "mesh":
-                self._apply_mesh(facts, recorded.at)
+                self._apply_mesh(facts, recorded)
             case "name":
                 self.aliases = evolve_aliases(self.aliases, recorded, facts)
             case "inspection":
@@ -208,7 +210,7 @@ class Fleet(FleetTables):
         self.replicas[id] = changed(view, sequence=recorded.sequence, gone=gone)
         self._settle(id)
 
-    def _apply_mesh(self, facts: Sequence[Fact], at: float) -> None:
+    def _apply_mesh(self, facts: Sequence[Fact], recorded: Recorded) -> None:
         for fact in facts:
             match fact:
                 case BrakeSet():
@@ -223,10 +225,12 @@ class Fleet(FleetTables):
                     self.told_recipes = {**self.told_recipes, recipe.engine: recipe}
                 case BackendWithdrawn(engine=engine):
                     self.told_recipes = {name: each for name, each in self.told_recipes.items() if name != engine}
+                case BackendUpgraded(engine=engine, superseded=superseded):
+                    self.upgraded = {**self.upgraded, engine: BackendUpgrade(superseded, recorded.sequence)}
                 case FormatRaised():
                     self.formats = formats.after(self.formats, fact)
                 case SecretSet():
-                    self.secrets = {**self.secrets, fact.name: SecretView(fact.version, fact.sealed, at)}
+                    self.secrets = {**self.secrets, fact.name: SecretView(fact.version, fact.sealed, recorded.at)}
                 case SecretRemoved(name=removed):
                     self.secrets = {name: view for name, view in self.secrets.items() if name != removed}
                 case _:

@@ -4,13 +4,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar, assert_never
 
+from weft_contracts.backend_wishes import (
+    NO_WISHES,
+    BackendWishes,
+    after_fault,
+    after_report,
+    after_retired,
+    after_use,
+    after_wanted,
+)
 from weft_contracts.facts.machine import (
     FileFound,
     FileMissing,
     MachineFact,
 )
 from weft_contracts.facts.node import Draining, NodeFact
-from weft_contracts.facts.values import Addresses, Backend, Caps, EngineName, Hardware, Installs, NodeKind
+from weft_contracts.facts.values import (
+    Addresses,
+    Backend,
+    Caps,
+    EngineName,
+    Hardware,
+    InstalledBackend,
+    Installs,
+    NodeKind,
+)
 from weft_contracts.ids import InspectionId, NodeId, ReplicaId
 from weft_contracts.states import NodeState
 
@@ -75,6 +93,10 @@ class NodeView:
     agent_version: str = ""
     installs: Installs | None = None
     """What it can install for engines; None: nothing, its worker is older than that."""
+    environments: tuple[InstalledBackend, ...] = ()
+    """What it installed for engines, each version of it."""
+    wishes: BackendWishes = NO_WISHES
+    """What it is to have of engines ahead of need, and what no more."""
     reads: Mapping[str, int] = field(default_factory=dict[str, int])
     """The facts that its worker reads in versions above 1, each with the newest one."""
     asked: Mapping[InspectionId, EngineName] = field(default_factory=dict[InspectionId, EngineName])
@@ -213,7 +235,15 @@ def evolve_node(id: NodeId, view: NodeView | None, fact: NodeFact, at: float) ->
             return changed(view, cordoned=False)
         case "removed":
             return changed(view, removed=True)
-        case "assigned" | "unassigned":
+        case "assigned":
+            if fact.backend is None or not view.wishes.retired:
+                return view
+            return changed(view, wishes=after_use(view.wishes, fact.backend, view.environments))
+        case "backend_wanted":
+            return changed(view, wishes=after_wanted(view.wishes, fact, view.environments))
+        case "backend_retired":
+            return changed(view, wishes=after_retired(view.wishes, fact))
+        case "unassigned":
             return view
         case _:
             assert_never(fact)
@@ -241,6 +271,8 @@ def evolve_machine(view: NodeView, fact: MachineFact) -> NodeView:
                 builtins=fact.builtins,
                 agent_version=fact.agent_version,
                 installs=fact.installs,
+                environments=fact.environments,
+                wishes=after_report(view.wishes, fact.environments),
                 reads=fact.reads,
                 pressure={index: used for index, used in view.pressure.items() if index in devices},
             )
@@ -250,6 +282,8 @@ def evolve_machine(view: NodeView, fact: MachineFact) -> NodeView:
             key = fact.source if engine is None else looked_at(fact.source, engine)
             asked = {id: engine for id, engine in view.asked.items() if id != fact.inspection}
             return changed(view, asked=asked, files=_kept({**view.files, key: fact}))
+        case "install_failed":
+            return changed(view, wishes=after_fault(view.wishes, fact))
         case "pressure_changed":
             if view.hardware is None or all(fact.device != device.index for device in view.hardware.devices):
                 return view

@@ -36,6 +36,8 @@ class RunView:
     """A `failed` that would fail the same way elsewhere."""
     stopped: Literal["retired", "shutdown", "exited"] | None = None
     starts: int = 0
+    backend: str = ""
+    """The name of the environment that this start runs in; empty: none that its node made."""
     last_end: str = ""
     """While it starts again: why its last start ended."""
     claimed: int = 0
@@ -62,12 +64,14 @@ def evolve_run(node: NodeId, run: RunView | None, fact: RunFact, recorded: Recor
         case "loading":
             engine = run.engine if run else None
             incarnation = fact.incarnation
-            return changed(stamp, phase="loading", incarnation=incarnation, engine=engine, last_end=_last_end(run))
+            started = changed(stamp, phase="loading", incarnation=incarnation, engine=engine, backend=fact.backend)
+            return changed(started, last_end=_last_end(run))
         case "ready":
             return changed(
                 stamp,
                 phase="ready",
                 incarnation=fact.incarnation,
+                backend=run.backend if run is not None and run.incarnation == fact.incarnation else "",
                 port=fact.port,
                 engine=fact.engine,
                 engine_version=fact.engine_version,

@@ -11,6 +11,7 @@ from weft_contracts.ids import ModelId, NodeId, ReplicaId
 
 from weft_fleet.alias_view import AliasView
 from weft_fleet.assignments import Assignment, NodeAssignments
+from weft_fleet.backend_upgrade import BackendUpgrade
 from weft_fleet.canonical import digest_of
 from weft_fleet.model_view import ModelView
 from weft_fleet.node_view import NodeView
@@ -43,6 +44,8 @@ class FleetTables:
     """What there is to know of each engine that a spec may name: built-in ones, and those that an admin told of."""
     told_recipes: Mapping[str, BackendRecipe] = field(default_factory=dict[str, BackendRecipe])
     """How nodes install an engine, where an admin told."""
+    upgraded: Mapping[str, BackendUpgrade] = field(default_factory=dict[str, BackendUpgrade])
+    """By engine: from which recipes' environments its replicas were last told to move."""
     formats: Mapping[str, int] = field(default_factory=lambda: dict[str, int]())
     """The facts (`<kind>.<type>`) that may be written in versions above 1, each with the newest one."""
     secrets: Mapping[str, SecretView] = field(default_factory=dict[str, SecretView])

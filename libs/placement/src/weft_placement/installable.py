@@ -7,6 +7,8 @@ from weft_contracts.engines import BUILTIN, EngineProfile, is_of
 from weft_contracts.facts.values import Device, Vendor
 from weft_fleet import NodeView
 
+_NAMED_BY = "UV_INDEX, WEFT_INSTALL_INDEX or WEFT_INSTALL_OFFLINE of its worker"
+
 
 def installed_for(node: NodeView, engine: EngineProfile) -> frozenset[Vendor]:
     """The vendors of devices that the node's backends of this engine can use."""
@@ -26,6 +28,7 @@ def installable(
         return ""
     if not installs.allowed:
         return "may install none"
+    lies = {each.recipe for each in node.environments}
     found: dict[Vendor, BackendVariant] = {}
     refused: dict[str, None] = {}
     for device in hardware.devices:
@@ -34,8 +37,10 @@ def installable(
         variant = recipe.for_driver(device.vendor, device.driver)
         if variant is None:
             refused.setdefault(_without(device, recipe))
-        elif installs.disk_free is not None and installs.disk_free < variant.disk:
+        elif installs.disk_free is not None and installs.disk_free < variant.disk and variant.digest not in lies:
             refused.setdefault("has too little disk to install it")
+        elif variant.build and not installs.own_index and variant.digest not in lies:
+            refused.setdefault(f"its {variant.build} build is on no public index: {_NAMED_BY} must name one")
         else:
             found[device.vendor] = variant
     return found or " and ".join(refused) or "the catalogue has none for its devices"
@@ -51,17 +56,23 @@ def obtainable(node: NodeView, engine: EngineProfile, recipe: BackendRecipe | No
 def to_install(
     node: NodeView, engine: EngineProfile, recipe: BackendRecipe | None, devices: Collection[int]
 ) -> BackendVariant | None:
-    """What the node must install before the engine runs on these devices of it; None: nothing."""
+    """What the engine is to run in on these devices of the node, which installs it where it is not there yet.
+
+    None: what lies there is used as it is.
+
+    Where the node made an environment itself, a newer recipe is installed beside it, if the node can have that.
+    """
     if node.hardware is None:
         return None
     vendors: set[Vendor] = {device.vendor for device in node.hardware.devices if device.index in devices}
     if len(vendors) > 1:  # beside accelerators the processor's memory is claimed, and nothing runs for it
         vendors.discard("cpu")
     could = installable(node, engine, recipe)
-    missing = vendors - installed_for(node, engine)
     if isinstance(could, str):
         return None
-    return next((could[vendor] for vendor in sorted(missing) if vendor in could), None)
+    made: set[Vendor] = {each.vendor for each in node.environments if each.engine == engine.name}
+    wanted = (vendors - installed_for(node, engine)) | (vendors & made)
+    return next((could[vendor] for vendor in sorted(wanted) if vendor in could), None)
 
 
 def _runs(engine: EngineProfile) -> bool:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from weft_contracts.backends import BackendRecipe, BackendVariant, builtin_recipes
 from weft_contracts.engines import BUILTIN, EngineProfile
 from weft_contracts.facts.fact import Fact
-from weft_contracts.facts.values import ENGINE_NAME, Backend, ModelSpec
+from weft_contracts.facts.values import ENGINE_NAME, Backend, InstalledBackend, ModelSpec
 from weft_contracts.secrets import SECRET_NAME
 
 ENGINES: st.SearchStrategy[str] = st.sampled_from(sorted(BUILTIN)) | st.from_regex(ENGINE_NAME, fullmatch=True)
@@ -29,6 +29,7 @@ def _named(profile: EngineProfile, name: str) -> EngineProfile:
 
 st.register_type_strategy(EngineProfile, profiles(ENGINES))
 st.register_type_strategy(Backend, st.builds(Backend, engine=ENGINES))
+st.register_type_strategy(InstalledBackend, st.builds(InstalledBackend, engine=ENGINES))
 VARIANTS: st.SearchStrategy[BackendVariant] = st.sampled_from(
     [variant for recipe in builtin_recipes().values() for variant in recipe.variants]
 )

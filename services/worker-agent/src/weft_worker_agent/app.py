@@ -13,7 +13,9 @@ from weft_contracts.subjects import worker_filters
 from weft_runtime import logs, web
 from weft_runtime.health import Health
 
+from weft_worker_agent.inbound.backends_loop import BackendsLoop, told
 from weft_worker_agent.inbound.claim_loop import watch_claims
+from weft_worker_agent.inbound.disk_loop import watch_disks
 from weft_worker_agent.inbound.files import listening, metadata_route
 from weft_worker_agent.inbound.log_connection import LogConnection
 from weft_worker_agent.inbound.log_tails import LogTails
@@ -99,6 +101,12 @@ class Agent:
             secrets=node_secrets,
             threads=settings.threads(inventory.processors() / settings.parts),
         )
+        self._backends: BackendsLoop | None = None
+        if self._installer is not None:
+            keep = settings.install_keep
+            self._backends = BackendsLoop(
+                self._own, self._hosts, self._installer, keep, lambda: self._installs_changed()
+            )
         self._secrets = SecretsLoop(self._own, self._hosts, node_secrets, settings.secrets_every)
         self._bounds = settings.load_bounds
         self._steering = SteeringLoop(self._own, self._hosts, time.monotonic, self._bounds)
@@ -106,6 +114,8 @@ class Agent:
         self._nvml = Nvml()
         use = settings.use
         self._machine = MachineWatch(self._base_report(), use, lambda: search(self._nvml), lambda: self._changed())
+        if self._backends is not None:
+            self._machine.install_fault = self._backends.fault
         self._pressure: PressureWatch | None = None
         if settings.parts == 1:  # what other workers of one machine use would be taken for pressure
             self._pressure = PressureWatch(identity.node, self._own, self._hosts, self._nvml, lambda: self._changed())
@@ -152,8 +162,10 @@ class Agent:
             "secrets": self._secrets.run(),
             "pulse": self._beat(),
             "machine": self._machine.run(),
+            "disks": watch_disks(lambda: self._machine.rebase(self._base_report())),
             "progress": self._progress.run(),
             "leaving": self._own_drain.come_back(),
+            **({"backends": self._backends.run()} if self._backends is not None else {}),
             **({"pressure": self._pressure.run()} if self._pressure is not None else {}),
             "stop": self._stopping.run(),
         }
@@ -237,6 +249,8 @@ class Agent:
             self._own_environments,
             self._installed,
             settings.backends_folder if self._installer is not None else None,
+            told(self._installed, self._hosts.environments),
+            settings.package_sources.own_index(),
         )
 
     def _installs_changed(self) -> None:
@@ -247,6 +261,8 @@ class Agent:
     def _changed(self) -> None:
         """Something about a host changed."""
         self._steering.wake.ring()
+        if self._backends is not None:
+            self._backends.wake.ring()
         self._host_changed.ring()
         if self._log_connection is not None and self._log_connection.reporting is not None:
             self._log_connection.reporting.wake.ring()

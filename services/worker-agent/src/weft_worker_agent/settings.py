@@ -75,6 +75,8 @@ class WorkerSettings(BaseSettings):
     """Seconds after which an install that has not ended is said to be overdue; it goes on."""
     install_at_once: Annotated[int, Field(ge=1, le=16)] = 2
     """Engines that are installed at the same time; others wait."""
+    install_keep: Annotated[float, Field(ge=0, le=366 * 86400)] = 86400.0
+    """Seconds that an installed engine stays which no recipe names any more and nothing uses."""
     share: Annotated[str, Field(pattern=_SHARE.pattern)] = "1/1"
     """What part of the machine's processors and memory this worker may use: `1/N`, N from 1 to 99."""
     devices: str = "all"

@@ -1,17 +1,22 @@
 """`weft backends`: what nodes have installed, and how engines are installed."""
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from weft_client import routes
 from weft_client.failure import Exit, Failure
+from weft_client.units import size
 from weft_contracts.backends import BadRecipe, document, recipe_of
 
 from weft_cli import locate
 from weft_cli.outcome import show as show_document
 from weft_cli.outcome import tell
 from weft_cli.render import table
+
+if TYPE_CHECKING:  # types alone
+    from weft_api import InstalledBackend, WantedBackend
 
 
 def show(folder: Path | None, url: str | None, *, as_json: bool) -> None:
@@ -23,7 +28,14 @@ def show(folder: Path | None, url: str | None, *, as_json: bool) -> None:
     rows: list[tuple[str, ...]] = []
     for node in found:
         name = node["node_name"]
+        made = node.get("environments", [])
+        for each in made:
+            about = f"{size(each['bytes'])}, {_use(each)}"
+            rows.append((name, each["engine"], each["version"], each["vendor"], "installed", about))
+        shown = {(each["engine"], each["version"], each["vendor"]) for each in made}
         for each in node["installed"]:
+            if any((each["engine"], each["version"], vendor) in shown for vendor in each["vendors"]):
+                continue
             rows.append((name, each["engine"], each["version"], ", ".join(each["vendors"]), "installed", ""))
         under_way = node.get("installs", [])  # an older gateway's answer lacks it
         for each in under_way:
@@ -35,9 +47,29 @@ def show(folder: Path | None, url: str | None, *, as_json: bool) -> None:
             if install["engine"] not in told or install["last_end"]:
                 why = install["last_end"] or ""
                 rows.append((name, install["engine"], "", "", "installing", why or f"for {install['replica']}"))
+        for wanted in node.get("wanted", []):
+            if not wanted["here"] and (wanted["fault"] or wanted["engine"] not in told):
+                why = wanted["fault"] or "asked for ahead of need"
+                rows.append((name, wanted["engine"], wanted["version"], wanted["vendor"], _ahead(wanted), why))
         if node["allowed"] is False:
             rows.append((name, "", "", "", "installs nothing", "WEFT_INSTALL is none there"))
     table(("node", "engine", "version", "runs on", "state", "about"), rows)
+
+
+def _use(made: "InstalledBackend") -> str:
+    """What uses an environment, and whether it goes."""
+    goes = "; it goes" if made["leaves"] else ""
+    if made["used_by"]:
+        return f"used by {', '.join(made['used_by'])}{goes}"
+    since = made["unused_since"]
+    when = time.strftime(" since %Y-%m-%d %H:%M", time.localtime(since)) if since is not None else ""
+    return f"unused{when}{goes}"
+
+
+def _ahead(wanted: "WantedBackend") -> str:
+    if wanted["fault"] is None:
+        return "installing"
+    return "failed" if wanted["final"] else "tried again"
 
 
 def add(folder: Path | None, url: str | None, file: Path, *, as_json: bool) -> None:

@@ -23,6 +23,7 @@ _REQUIREMENT = re.compile(rf"({_NAME})(\[{_NAME}(?:,{_NAME}){{0,7}}\])?({_RANGE}
 _DISTRIBUTION = re.compile(_NAME)
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.!+_-]{0,63}")
 _DRIVER = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6}){0,4}")
+_BUILD = re.compile(r"[a-z0-9]{1,16}")
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _LIBRARY = re.compile(r"lib[A-Za-z0-9._+-]{1,60}\.so(\.[0-9]{1,4}){0,3}")
 _DEVICE = re.compile(r"/dev/[a-z0-9_-]{1,32}(/[a-z0-9_-]{1,32}){0,2}")
@@ -71,10 +72,17 @@ def _sentence(text: str) -> str:
     return text
 
 
+def _build(text: str) -> str:
+    if text and _BUILD.fullmatch(text) is None:
+        raise ValueError(f"{_shown(text)} is no build: want letters and digits like rocm")
+    return text
+
+
 Requirement = Annotated[str, AfterValidator(_requirement)]
 Distribution = Annotated[str, AfterValidator(_distribution)]
 Version = Annotated[str, AfterValidator(_version)]
 DriverVersion = Annotated[str, AfterValidator(_driver)]
+Build = Annotated[str, AfterValidator(_build)]
 Hash = Annotated[str, AfterValidator(_hash)]
 Sentence = Annotated[str, AfterValidator(_sentence)]
 
@@ -115,6 +123,9 @@ class BackendVariant(Value, frozen=True):
     """Everything stands in the requirements with its hashes, and nothing else is installed for the engine."""
     find_links: bool = True
     """Whether the operator's find-links are looked at: what lies there may be made for another vendor."""
+    build: Build = ""
+    """What the version's local part begins with, such as `rocm` of `0.32.0+rocm721`: a build that the public index has
+    not, so that the operator must name an index or a folder that has it. Empty: any will do."""
     driver_least: DriverVersion = ""
     driver_below: DriverVersion = ""
     """Of the devices' driver: at least, and less than; empty: any."""

@@ -5,7 +5,17 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from weft_contracts.facts.fact import Fact
-from weft_contracts.facts.values import Backend, Count, Hardware, Installs, MetadataFile, Weights
+from weft_contracts.facts.values import (
+    Backend,
+    Count,
+    EngineName,
+    Hardware,
+    InstalledBackend,
+    Installs,
+    MetadataFile,
+    Vendor,
+    Weights,
+)
 from weft_contracts.ids import InspectionId
 from weft_contracts.subjects import Kind
 
@@ -28,6 +38,8 @@ class Reported(_Machine, frozen=True):
     builtins: tuple[str, ...]
     """Names of the models that ship with its installation."""
     agent_version: str
+    environments: Annotated[tuple[InstalledBackend, ...], Field(max_length=MOST_BACKENDS)] = ()
+    """What was installed for engines, each version of it."""
     installs: Installs | None = None
     """What it can install for engines; None: its worker is older than that."""
     reads: Annotated[dict[FactName, Annotated[int, Field(ge=1, le=65535)]], Field(max_length=256)] = {}
@@ -63,4 +75,20 @@ class PressureChanged(_Machine, frozen=True):
     bytes: Count
 
 
-MachineFact = Annotated[Reported | FileFound | FileMissing | PressureChanged, Field(discriminator="type")]
+class InstallFailed(_Machine, frozen=True):
+    """What the node is to have ahead of need could not be installed. Told once for each reason; it tries on by itself,
+    unless it says that this is final."""
+
+    type: Literal["install_failed"] = "install_failed"
+    engine: EngineName
+    vendor: Vendor
+    recipe: Annotated[str, Field(max_length=64)]
+    """The digest of the variant."""
+    reason: Annotated[str, Field(max_length=2000)]
+    final: bool = False
+    """Until the node is asked anew, or its agent starts anew."""
+
+
+MachineFact = Annotated[
+    Reported | FileFound | FileMissing | PressureChanged | InstallFailed, Field(discriminator="type")
+]

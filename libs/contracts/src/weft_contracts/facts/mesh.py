@@ -81,6 +81,16 @@ class BackendWithdrawn(_Mesh, frozen=True):
     engine: EngineName
 
 
+class BackendUpgraded(_Mesh, frozen=True):
+    """Replicas that run in an environment of one of these recipes, and were placed before this, are replaced one after
+    the other by such that run in what the recipe of today says."""
+
+    type: Literal["backend_upgraded"] = "backend_upgraded"
+    engine: EngineName
+    superseded: Annotated[tuple[Annotated[str, Field(max_length=64)], ...], Field(max_length=256)]
+    """Digests of variants; an empty one is of environments whose recipe nobody noted."""
+
+
 class SecretSet(_Mesh, frozen=True):
     """A secret has another value from here on. Only its name stands here."""
 
@@ -107,6 +117,7 @@ MeshFact = Annotated[
     | EngineProfileWithdrawn
     | BackendSet
     | BackendWithdrawn
+    | BackendUpgraded
     | SecretSet
     | SecretRemoved,
     Field(discriminator="type"),

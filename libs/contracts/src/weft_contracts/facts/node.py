@@ -6,7 +6,7 @@ from pydantic import Field
 
 from weft_contracts.backends.recipe import BackendVariant
 from weft_contracts.facts.fact import Fact, Versioned
-from weft_contracts.facts.values import Addresses, Caps, Member, ModelSpec, NodeKind
+from weft_contracts.facts.values import Addresses, Caps, EngineName, Member, ModelSpec, NodeKind
 from weft_contracts.ids import ModelId, NodeId, ReplicaId, TokenId
 from weft_contracts.subjects import Kind
 
@@ -180,7 +180,7 @@ class Assigned(Versioned, _Node, frozen=True):
     members: tuple[Member, ...]
     spec: ModelSpec
     backend: BackendVariant | None = None
-    """What the node is to install for the engine before; None: it lies there already."""
+    """What the engine runs in: the node installs it before, where it is not there yet. None: what lies there."""
 
     @property
     def needs(self) -> int:
@@ -204,6 +204,29 @@ class Unassigned(_Node, frozen=True):
     why: str
 
 
+class BackendWanted(_Node, frozen=True):
+    """The node is to have this, whether a replica needs it or not. Complete in itself; it stands until it is lifted or
+    replaced by another of this engine and vendor."""
+
+    type: Literal["backend_wanted"] = "backend_wanted"
+    engine: EngineName
+    variant: BackendVariant
+
+
+class BackendRetired(_Node, frozen=True):
+    """These environments of an engine are needed no more: the node removes each once nothing uses it."""
+
+    type: Literal["backend_retired"] = "backend_retired"
+    engine: EngineName
+    environments: Annotated[tuple[Annotated[str, Field(max_length=160)], ...], Field(max_length=64)]
+    """By name, as the node reported them."""
+    at_once: bool = False
+    """As soon as it is unused; else once it was unused for as long as the node's operator keeps such."""
+    lifts: bool = False
+    """The node is to have none of this engine ahead of need any more."""
+    why: str = ""
+
+
 NodeFact = Annotated[
     Joined
     | Rejoined
@@ -223,6 +246,8 @@ NodeFact = Annotated[
     | Uncordoned
     | Removed
     | Assigned
-    | Unassigned,
+    | Unassigned
+    | BackendWanted
+    | BackendRetired,
     Field(discriminator="type"),
 ]

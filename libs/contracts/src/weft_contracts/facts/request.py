@@ -212,6 +212,31 @@ class BackendWithdrawalRequested(_Request, frozen=True):
     engine: EngineName
 
 
+class BackendUpgradeRequested(_Request, frozen=True):
+    """Replicas of this engine are to run in what its recipe says today."""
+
+    type: Literal["backend_upgrade_requested"] = "backend_upgrade_requested"
+    engine: EngineName
+
+
+class BackendInstallRequested(_Request, frozen=True):
+    """Have a node install an engine before a replica needs it."""
+
+    type: Literal["backend_install_requested"] = "backend_install_requested"
+    node: NodeId
+    engine: EngineName
+
+
+class BackendRemovalRequested(_Request, frozen=True):
+    """Have a node remove what it installed of an engine."""
+
+    type: Literal["backend_removal_requested"] = "backend_removal_requested"
+    node: NodeId
+    engine: EngineName
+    version: Annotated[str, Field(max_length=64)] = ""
+    """Of this version alone; empty: all."""
+
+
 class SecretRequested(_Request, frozen=True):
     """Keep a value for a name; the value lies sealed to the registry's key in the bucket of secrets."""
 
@@ -328,6 +353,9 @@ RegistryRequest = (
     | EngineProfileWithdrawalRequested
     | BackendRequested
     | BackendWithdrawalRequested
+    | BackendUpgradeRequested
+    | BackendInstallRequested
+    | BackendRemovalRequested
     | SecretRequested
     | SecretRemovalRequested
 )

@@ -37,6 +37,8 @@ class Loading(_Run, frozen=True):
 
     type: Literal["loading"] = "loading"
     incarnation: Incarnation
+    backend: Annotated[str, Field(max_length=160)] = ""
+    """The name of the environment that it runs in; empty: it is none that the node made for it."""
 
 
 class Ready(_Run, frozen=True):

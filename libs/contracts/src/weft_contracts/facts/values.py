@@ -112,6 +112,22 @@ class Backend(Value, frozen=True):
     """The digest of the engine's profile, as the worker knows it; empty: the worker is older than that."""
 
 
+class InstalledBackend(Value, frozen=True):
+    """An environment that a node made for an engine. Several of one engine may lie side by side."""
+
+    name: Annotated[str, Field(max_length=160)]
+    """Of its folder: unique on the node, and another where its content is."""
+    engine: EngineName
+    vendor: Vendor
+    version: Annotated[str, Field(max_length=64)]
+    recipe: Annotated[str, Field(max_length=64)] = ""
+    """The digest of the variant that it was made by; empty: it was made before anybody noted that."""
+    bytes: Count | None = None
+    """On the disk; None: not known."""
+    unused_since: float | None = None
+    """Since when no engine runs in it, in seconds since the epoch; None: one does."""
+
+
 class Installs(Value, frozen=True):
     """What a node can install for engines."""
 
@@ -119,6 +135,8 @@ class Installs(Value, frozen=True):
     """Whether its operator lets it."""
     disk_free: Count | None = None
     """Of the disk that takes it; None: not known."""
+    own_index: bool = False
+    """Whether its operator named an index, or a folder for one: builds that the public index has not may be there."""
 
 
 class Addresses(Value, frozen=True):

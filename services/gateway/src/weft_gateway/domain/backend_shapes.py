@@ -4,6 +4,8 @@ from typing import cast
 
 import weft_api as api
 from weft_contracts.backends import BackendRecipe, BackendVariant
+from weft_contracts.facts.node import BackendWanted
+from weft_contracts.facts.values import InstalledBackend
 from weft_fleet import Fleet, NodeView
 
 from weft_gateway.domain.progress_board import ProgressBoard
@@ -37,6 +39,40 @@ def node_backends_shape(fleet: Fleet, board: ProgressBoard, node: NodeView) -> a
         "installed": [backend_shape(each) for each in node.backends],
         "installing": installing,
         "installs": installs_of(board, node.id),
+        "environments": [_environment(fleet, node, each) for each in node.environments],
+        "wanted": [_wanted(node, key, each) for key, each in sorted(node.wishes.wanted.items())],
+    }
+
+
+def _environment(fleet: Fleet, node: NodeView, each: InstalledBackend) -> api.InstalledBackend:
+    used = [
+        id
+        for id in fleet.assigned(node.id).assignments
+        if (replica := fleet.replicas.get(id)) is not None
+        and (run := replica.runs.get(node.id)) is not None
+        and run.backend == each.name
+    ]
+    return {
+        "name": each.name,
+        "engine": each.engine,
+        "vendor": each.vendor,
+        "version": each.version,
+        "bytes": each.bytes,
+        "used_by": [*used],
+        "unused_since": None if used else each.unused_since,
+        "leaves": each.name in node.wishes.retired,
+    }
+
+
+def _wanted(node: NodeView, key: str, each: BackendWanted) -> api.WantedBackend:
+    fault = node.wishes.faults.get(key)
+    return {
+        "engine": each.engine,
+        "vendor": each.variant.vendor,
+        "version": each.variant.version,
+        "here": any(there.recipe == each.variant.digest for there in node.environments),
+        "fault": fault.reason if fault is not None else None,
+        "final": fault is not None and fault.final,
     }
 
 

@@ -56,6 +56,7 @@ def assess(
         or (_outdated(model, replica) if revision is None else None)
         or _draining(state, model, replica, revision, present, time)
         or _unloaded(state, model, replica, revision, time)
+        or _left_behind(state, model, replica)
         or Assessment(ReplicaStatus.SERVING if _serves(replica, present) else ReplicaStatus.STARTING)
     )
 
@@ -97,6 +98,26 @@ def _outdated(model: ModelView, replica: ReplicaView) -> Assessment:
     stays = replica.state == "ready" or _shut_down(replica)
     status = ReplicaStatus.OUTGOING if stays else ReplicaStatus.ENDED
     return Assessment(status, _superseded(model, replica), outdated=True)
+
+
+def _left_behind(state: State, model: ModelView, replica: ReplicaView) -> Assessment | None:
+    """One that runs in what an older recipe made, where its engine's replicas were told to move on after it was
+    placed. What is placed later stays, wherever it runs: its node could have nothing newer."""
+    engine = model.of(replica.revision).spec.engine
+    upgrade = state.fleet.upgraded.get(engine)
+    if upgrade is None or replica.state != "ready":
+        return None
+    recipe = state.fleet.recipes.get(engine)
+    today = {variant.digest for variant in recipe.variants} if recipe is not None else set[str]()
+    for id, run in replica.runs.items():
+        node, placed = state.fleet.nodes.get(id), state.fleet.assigned_sequence(id, replica.id)
+        if node is None or not run.backend or placed is None or placed > upgrade.sequence:
+            continue
+        made = next((each for each in node.environments if each.name == run.backend), None)
+        if made is not None and made.recipe in upgrade.superseded and made.recipe not in today:
+            why = f"{replica.id} runs in {engine} {made.version}, which is superseded"
+            return Assessment(ReplicaStatus.OUTGOING, why, outdated=True)
+    return None
 
 
 def _superseded(model: ModelView, replica: ReplicaView) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from weft_contracts.commit import Recorded
-from weft_contracts.facts.mesh import SecretSet
+from weft_contracts.facts.mesh import BackendUpgraded, SecretSet
 from weft_contracts.facts.model import Deleted, Retried, Scaled, SpecAccepted, Unloaded
 from weft_contracts.facts.node import Assigned, Draining, Unassigned, WentOffline
 from weft_contracts.facts.run import Failed
@@ -72,6 +72,8 @@ class State:
             case "replica":
                 self.dirty[model_of(ReplicaId(recorded.aggregate.key))] = None
             case "mesh":
+                if any(isinstance(fact, BackendUpgraded) for fact in recorded.facts):
+                    self.dirty.update(dict.fromkeys(self.fleet.models))
                 if any(isinstance(fact, SecretSet) for fact in recorded.facts):
                     self.dirty.update({id: None for id, model in self.fleet.models.items() if model.given_up})
             case "token" | "artifact" | "key":

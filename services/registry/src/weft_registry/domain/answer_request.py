@@ -6,7 +6,10 @@ from typing import assert_never
 from weft_contracts.commit import Decision
 from weft_contracts.facts.request import (
     ApprovalRequested,
+    BackendInstallRequested,
+    BackendRemovalRequested,
     BackendRequested,
+    BackendUpgradeRequested,
     BackendWithdrawalRequested,
     BrakeLiftRequested,
     CordonRequested,
@@ -33,7 +36,7 @@ from weft_fleet import JoinLimits
 from weft_requests import PendingRequest
 
 from weft_registry.domain.approval import approve, reject
-from weft_registry.domain.backend_recipes import set_backend, withdraw_backend
+from weft_registry.domain.backend_recipes import set_backend, upgrade_backend, withdraw_backend
 from weft_registry.domain.caps import cap_replicas, set_budget
 from weft_registry.domain.cordon import cordon, uncordon
 from weft_registry.domain.drain import drain, resume
@@ -41,6 +44,7 @@ from weft_registry.domain.engine_profiles import set_profile, withdraw_profile
 from weft_registry.domain.join import DEFAULT_LIMITS, NOBODY, join
 from weft_registry.domain.labels import label
 from weft_registry.domain.liveness import lift_brake
+from weft_registry.domain.node_backends import install, uninstall
 from weft_registry.domain.removal import remove
 from weft_registry.domain.secrets import remove_secret, set_secret
 from weft_registry.domain.state import RegistryState
@@ -81,6 +85,8 @@ def answer(
             return set_backend(state, pending, fact)
         case BackendWithdrawalRequested():
             return withdraw_backend(state, pending, fact)
+        case BackendUpgradeRequested():
+            return upgrade_backend(state, pending, fact)
         case SecretRequested():
             return set_secret(state, pending, fact)
         case SecretRemovalRequested():
@@ -112,6 +118,10 @@ def answer(
             return cap_replicas(pending, node, fact)
         case VramBudgetRequested():
             return set_budget(pending, node, fact)
+        case BackendInstallRequested():
+            return install(state, pending, node, fact)
+        case BackendRemovalRequested():
+            return uninstall(state, pending, node, fact)
         case RemovalRequested():
             return remove(state, pending, node, fact)
         case _:

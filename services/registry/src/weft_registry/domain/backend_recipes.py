@@ -4,16 +4,18 @@ from weft_contracts.backends import builtin_recipes, fault_of_recipe
 from weft_contracts.commit import Commit, Decision, Guard
 from weft_contracts.engines import BUILTIN
 from weft_contracts.engines.faults import fault_of_profile
-from weft_contracts.facts.mesh import BackendSet, BackendWithdrawn, EngineProfileSet
-from weft_contracts.facts.request import BackendRequested, BackendWithdrawalRequested
+from weft_contracts.facts.mesh import BackendSet, BackendUpgraded, BackendWithdrawn, EngineProfileSet
+from weft_contracts.facts.request import BackendRequested, BackendUpgradeRequested, BackendWithdrawalRequested
 from weft_contracts.formats import unwritable
 from weft_contracts.subjects import MESH
 from weft_requests import PendingRequest
 
 from weft_registry.domain.engine_profiles import MOST_PROFILES
+from weft_registry.domain.node_backends import variants_of
 from weft_registry.domain.state import RegistryState
 
 MOST_RECIPES = 32
+MOST_SUPERSEDED = 256
 
 
 def set_backend(state: RegistryState, pending: PendingRequest, fact: BackendRequested) -> Decision:
@@ -53,3 +55,20 @@ def withdraw_backend(state: RegistryState, pending: PendingRequest, fact: Backen
         return pending.rejected(404, own or f"there is no recipe of {engine}")
     commit = Commit(MESH, (BackendWithdrawn(engine=engine),), Guard(MESH, state.mesh_sequence), pending.cause)
     return pending.fulfilled(f"the recipe of {engine} is withdrawn", commit, engine=engine)
+
+
+def upgrade_backend(state: RegistryState, pending: PendingRequest, fact: BackendUpgradeRequested) -> Decision:
+    """Replicas that run in what an older recipe made move to what today's makes."""
+    engine, fleet = fact.engine, state.fleet
+    if not (variants := variants_of(fleet, engine)):
+        return pending.rejected(404, f"the catalogue has no recipe of {engine}")
+    now = {variant.digest for variant in variants}
+    made = {e.recipe for node in fleet.nodes.values() for e in node.environments if e.engine == engine}
+    made |= {w.variant.digest for n in fleet.nodes.values() for w in n.wishes.wanted.values() if w.engine == engine}
+    version = ", ".join(sorted({variant.version for variant in variants}))
+    if not (superseded := tuple(sorted(made - now)[:MOST_SUPERSEDED])):
+        why = f"no node has anything else of {engine} than {version}"
+        return pending.fulfilled(why, engine=engine, version=version)
+    upgraded = BackendUpgraded(engine=engine, superseded=superseded)
+    commit = Commit(MESH, (upgraded,), Guard(MESH, state.mesh_sequence), pending.cause)
+    return pending.fulfilled(f"replicas of {engine} move to {version}", commit, engine=engine, version=version)

@@ -16,6 +16,7 @@ from weft_registry.domain.failure_detector import Observations, Timeouts
 from weft_registry.domain.founding import BootstrapToken, found
 from weft_registry.domain.join import DEFAULT_LIMITS, newcomer
 from weft_registry.domain.liveness import transitions
+from weft_registry.domain.node_backends import superseded
 from weft_registry.domain.state import RegistryState
 from weft_registry.domain.upgrade import NOT_ASKED, ServicesHeard
 
@@ -35,7 +36,7 @@ def decide(
     services: ServicesHeard = NOT_ASKED,
 ) -> list[Decision]:
     """Founding first, then who floods, then requests, then who is alive, then whose drain is done, then who waited for
-    approval too long.
+    approval too long, then what no recipe names any more.
 
     Decisions of one round touch no aggregate twice. A request that can't be decided about holds up no other.
     """
@@ -51,5 +52,7 @@ def decide(
         if decision is not None and round.add(decision) and (by := newcomer(decision)) is not None:
             newcomers[by] += 1
     for decision in (*transitions(state, observations, timeouts), *finished(state), *expired(state, now, limits)):
+        round.add(decision)
+    for decision in superseded(state):
         round.add(decision)
     return round.decisions

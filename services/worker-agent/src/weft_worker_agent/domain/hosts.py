@@ -36,6 +36,8 @@ class End:
     """Requests that still ran when its time to finish was up."""
     uninstalled: bool = False
     """Its engine could not be installed, and another try may find a better day."""
+    room: int = 0
+    """Bytes that must be free on the disk of engines before that; 0: it wasn't for want of room."""
     outside: bool = False
     """All that it lacked is something elsewhere, such as a server that is away."""
     last_lines: tuple[str, ...] = ()
@@ -52,6 +54,8 @@ class Host:
     started_at: float
     answering: Answering | None = None
     """None until it is ready."""
+    backend: str = ""
+    """The name of the environment that it runs in; empty: none that was made for it here."""
     installing: bool = False
     """Its engine is being installed: there is no process yet."""
     stalled: str = ""

@@ -19,6 +19,8 @@ class InstallFault:
     """The recipe itself can't be installed, here or elsewhere."""
     local: bool = False
     """Another try here fails the same way until somebody changes this machine."""
+    room: int = 0
+    """Bytes that must be free on the disk before another try; 0: it didn't fail for want of room."""
 
 
 def without_secrets(text: str) -> str:

@@ -4,10 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
+from weft_contracts.backend_wishes import (
+    NO_WISHES,
+    BackendWishes,
+    after_fault,
+    after_report,
+    after_retired,
+    after_use,
+    after_wanted,
+)
 from weft_contracts.commit import Cause, Recorded
 from weft_contracts.engines import FileFormat
 from weft_contracts.facts import inspection, machine, node, run
 from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.values import InstalledBackend
 from weft_contracts.ids import Incarnation, InspectionId, ReplicaId
 from weft_contracts.states import Phase
 
@@ -82,6 +92,8 @@ class OwnPart:
     reported: machine.Reported | None = None
     pressure: Mapping[int, int] = field(default_factory=dict[int, int])
     """Bytes that others use of a device's memory, by device, as the log was told."""
+    wishes: BackendWishes = NO_WISHES
+    """What is to be here of engines ahead of need, and what no more."""
     approved: Cause | None = None
     """Of what follows from this node's joining or approval, whichever came last."""
     removed: bool = False
@@ -99,7 +111,15 @@ def evolve(part: OwnPart, commit: Recorded) -> OwnPart:
 
 def _one(part: OwnPart, commit: Recorded, fact: Fact) -> OwnPart:
     match fact:
+        case node.BackendWanted():
+            return replace(part, wishes=after_wanted(part.wishes, fact, _environments(part)))
+        case node.BackendRetired():
+            return replace(part, wishes=after_retired(part.wishes, fact))
+        case machine.InstallFailed():
+            return replace(part, wishes=after_fault(part.wishes, fact))
         case node.Assigned():
+            if fact.backend is not None:
+                part = replace(part, wishes=after_use(part.wishes, fact.backend, _environments(part)))
             assigned = {**part.assignments, fact.replica: Assignment(fact, commit.cause)}
             return replace(part, assignments=assigned)
         case node.Unassigned():
@@ -117,7 +137,8 @@ def _one(part: OwnPart, commit: Recorded, fact: Fact) -> OwnPart:
         case machine.Reported():
             devices = {device.index for device in fact.hardware.devices}
             pressure = {index: used for index, used in part.pressure.items() if index in devices}
-            return replace(part, reported=fact, pressure=pressure)
+            wishes = after_report(part.wishes, fact.environments)
+            return replace(part, reported=fact, pressure=pressure, wishes=wishes)
         case machine.PressureChanged():
             return replace(part, pressure={**part.pressure, fact.device: fact.bytes})
         case machine.FileFound() | machine.FileMissing():
@@ -130,6 +151,10 @@ def _one(part: OwnPart, commit: Recorded, fact: Fact) -> OwnPart:
             return _ran(part, commit, fact)
         case _:
             return part
+
+
+def _environments(part: OwnPart) -> tuple[InstalledBackend, ...]:
+    return part.reported.environments if part.reported is not None else ()
 
 
 def _unassigned(part: OwnPart, commit: Recorded, fact: node.Unassigned) -> OwnPart:

@@ -65,7 +65,7 @@ def _of_living(assignment: Assignment, record: RunRecord | None, host: Host) -> 
         installing = run.Installing(epoch=epoch, engine=assignment.fact.spec.engine)
         return Report(replica, installing, assignment.cause)
     if record is None or not record.open or record.incarnation != incarnation:
-        loading = run.Loading(epoch=epoch, incarnation=incarnation)
+        loading = run.Loading(epoch=epoch, incarnation=incarnation, backend=host.backend)
         return Report(replica, loading, assignment.cause)
     if host.retire_at is not None:
         if record.phase == "stopping":

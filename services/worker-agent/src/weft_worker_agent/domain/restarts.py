@@ -1,8 +1,9 @@
 """How often a run is started again: at most 3 times in 10 minutes, ever slower, then given up.
 
-An engine that could not be installed is tried more often: an index comes back, and a disk is emptied. One that lacks
-something elsewhere, such as a server that is away, is tried for as long as it is assigned: nothing here would be mended
-by giving it up. Between such tries the pause grows to its bound.
+An engine that could not be installed is tried more often: an index comes back. One that the disk had no room for is
+tried when there is room, and not before. One that lacks something elsewhere, such as a server that is away, is tried
+for as long as it is assigned: nothing here would be mended by giving it up. Between such tries the pause grows to its
+bound.
 """
 
 from dataclasses import dataclass, replace
@@ -42,6 +43,8 @@ class Tries:
     given_up: GivenUp | None = None
     installs: int = 0
     """Installs that failed, one after the other."""
+    room: int = 0
+    """Bytes that must be free on the disk of engines before the next start; 0: it waits for no room."""
     outside: int = 0
     """Starts that lacked something elsewhere, one after the other."""
     counted: Incarnation | None = None
@@ -63,10 +66,12 @@ def ended(tries: Tries, host: Host, now: float) -> Tries:
         tries,
         counted=host.incarnation,
         installs=tries.installs + 1 if host.end.uninstalled else 0,
+        room=host.end.room,
         outside=tries.outside + 1 if host.end.outside else 0,
     )
     if tries.outside or 0 < tries.installs < MAX_INSTALLS:
-        return replace(tries, starts=tries.starts[:-1], next_at=now + _slow_wait_s(tries.outside or tries.installs))
+        wait = slow_wait_s(1 if tries.room else tries.outside or tries.installs)
+        return replace(tries, starts=tries.starts[:-1], next_at=now + wait)
     if tries.installs:
         return replace(tries, given_up=GivenUp(host.end.reason, False, host.end.last_lines))
     if host.given_up_for:
@@ -79,7 +84,7 @@ def ended(tries: Tries, host: Host, now: float) -> Tries:
     return replace(tries, next_at=now + FIRST_WAIT_S * WAIT_FACTOR ** max(0, recent - 1))
 
 
-def _slow_wait_s(failed: int) -> float:
-    """After so many failures, one after the other."""
+def slow_wait_s(failed: int) -> float:
+    """Seconds between the last of so many tries, as an install's or of what is away, and the next."""
     longest = LONGEST_SLOW_WAIT_S
     return longest if failed > MAX_INSTALLS else min(FIRST_SLOW_WAIT_S * WAIT_FACTOR ** (failed - 1), longest)

@@ -77,6 +77,7 @@ def steer(
     *,
     shutdown_grace_s: float | None = None,
     bounds: LoadBounds = _BOUNDS,
+    disk_free: int | None = None,
 ) -> SteeringPlan:
     """Compare what is assigned with what runs.
 
@@ -85,6 +86,7 @@ def steer(
         now: the agent's monotonic seconds.
         shutdown_grace_s: the worker itself ends, and running requests have this long; None: it goes on.
         bounds: how long an engine may load.
+        disk_free: bytes on the disk of engines; None: not known.
     """
     known = list(hosts)
     kept = {r: _tries_of(a, tries) for r, a in part.assignments.items()}
@@ -103,7 +105,7 @@ def steer(
         for replica, assignment in part.assignments.items():
             if replica in occupied or assignment.retirement is not None or part.removed:
                 continue
-            if _may_start(part, assignment, kept[replica], now):
+            if _may_start(part, assignment, kept[replica], now, disk_free):
                 actions.append(Start(assignment, part.reported))
                 kept[replica] = started(kept[replica], now)
     return SteeringPlan(tuple(actions), kept)
@@ -160,10 +162,11 @@ def _must_end(host: Host, now: float, *, at_once: bool) -> str | None:
     return None
 
 
-def _may_start(part: OwnPart, assignment: Assignment, tries: Tries, now: float) -> bool:
+def _may_start(part: OwnPart, assignment: Assignment, tries: Tries, now: float, disk_free: int | None) -> bool:
     record = part.runs.get(assignment.replica)
     failed = record is not None and record.epoch == assignment.epoch and record.phase == "failed"
-    return not failed and tries.given_up is None and now >= tries.next_at
+    has_room = disk_free is None or disk_free >= tries.room
+    return not failed and tries.given_up is None and now >= tries.next_at and has_room
 
 
 def _all_said(part: OwnPart, host: Host, tries: Tries | None) -> bool:

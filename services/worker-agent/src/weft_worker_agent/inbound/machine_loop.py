@@ -5,7 +5,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from weft_contracts.facts.machine import Reported
+from weft_contracts.facts.machine import InstallFailed, Reported
 from weft_runtime.logs import get_logger
 
 from weft_worker_agent.domain.accelerators import Findings, Look, together
@@ -32,6 +32,8 @@ class MachineWatch:
         self._search = search
         self._changed = changed
         self._findings: Findings | None = None
+        self.install_fault: Callable[[], InstallFailed | None] = lambda: None
+        """What is to be said of an engine that can't be installed ahead of need."""
 
     def rebase(self, base: Reported) -> None:
         """Something else than the accelerators is otherwise now: an engine was installed."""

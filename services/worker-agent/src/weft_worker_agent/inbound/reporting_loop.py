@@ -13,7 +13,7 @@ from typing import Any
 from weft_contracts import subjects
 from weft_contracts.commit import Cause, Commit
 from weft_contracts.facts.fact import Fact
-from weft_contracts.facts.machine import FileFound, FileMissing, PressureChanged, Reported
+from weft_contracts.facts.machine import FileFound, FileMissing, InstallFailed, PressureChanged, Reported
 from weft_contracts.ids import CorrelationId, InspectionId, NodeId
 from weft_contracts.subjects import Aggregate
 from weft_eventlog import Conflict, LogFull, LogUnavailable, WorkerLog
@@ -96,11 +96,13 @@ class Reporting:
         for report in missing_reports(part, self._hosts.view(), self._steering.tries, shutdown=shutdown):
             yield self._guarded(subjects.run(self._node, report.replica), report.fact, report.cause)
 
-    def _about_the_machine(self) -> Reported | PressureChanged | None:
+    def _about_the_machine(self) -> Reported | InstallFailed | PressureChanged | None:
         part = self._own.part
         report = self._machine.report(part.reported)
         if report is not None and differs(report, part.reported):
             return report
+        if part.reported is not None and (fault := self._machine.install_fault()) is not None:
+            return fault
         if self._pressure is None or part.reported is None:
             return None
         known = {device.index for device in part.reported.hardware.devices}

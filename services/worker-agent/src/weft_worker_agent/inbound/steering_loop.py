@@ -45,7 +45,15 @@ class SteeringLoop:
         if not self._own.may_decide and self.grace_s is None:
             return
         part, hosts, now = self._own.part, self._hosts.view(), self._clock()
-        decided = steer(part, hosts, self.tries, now, shutdown_grace_s=self.grace_s, bounds=self._bounds)
+        decided = steer(
+            part,
+            hosts,
+            self.tries,
+            now,
+            shutdown_grace_s=self.grace_s,
+            bounds=self._bounds,
+            disk_free=self._hosts.install_room if any(tries.room for tries in self.tries.values()) else None,
+        )
         self.tries = decided.tries
         for action in decided.actions:
             _log.debug("steering", action=repr(action))

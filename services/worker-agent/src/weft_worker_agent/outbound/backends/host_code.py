@@ -3,6 +3,7 @@
 So an upgrade of the worker makes a new small folder, and installs no engine again.
 """
 
+import functools
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -18,6 +19,7 @@ _PACKAGES = ("weft-contracts", "weft-dataplane", "weft-engine", "weft-gguf")
 _PASSED_OVER = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
+@functools.cache
 def requirements() -> tuple[str, ...]:
     """What the host needs of others."""
     return of_others(line for name in _PACKAGES for line in importlib.metadata.requires(name) or ())

@@ -1,45 +1,36 @@
 """Installs engines: each into an environment of its own, at most a few at once, whole or not at all."""
 
 import asyncio
-import contextlib
-import ctypes
-import json
+import errno
 import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-from weft_contracts.backends import BackendVariant, SystemNeed
-from weft_contracts.engines import BUILTIN, EngineProfile
+from weft_contracts.backends import BackendVariant
+from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.values import EngineName, Vendor
 from weft_contracts.signals import InstallSaid
 from weft_runtime.logs import get_logger
 
+from weft_worker_agent.domain.disk_room import lacks_room, tells_of_full_disk, was_full
 from weft_worker_agent.domain.install_faults import InstallFault, fault_of, without_secrets
 from weft_worker_agent.domain.install_plan import InstallPlan, InstallStep, plan
 from weft_worker_agent.domain.install_progress import InstallProgress, heard
 from weft_worker_agent.domain.node_progress import install_said
 from weft_worker_agent.outbound.backends import environments, host_code, uv_process
 from weft_worker_agent.outbound.backends.environments import InstalledBackend
+from weft_worker_agent.outbound.backends.first_run import InstallFailed, first_run
+from weft_worker_agent.outbound.backends.free_bytes import free_bytes
 from weft_worker_agent.outbound.backends.sources import PackageSources
+from weft_worker_agent.outbound.backends.system_needs import missing_need
 
-_CHECK_S = 300.0
 _LOCK_AGAIN_S = 0.5
-_CHECK = "import weft_engine.host, importlib.metadata as m, sys; print(m.version(sys.argv[1]))"
 _log: Any = get_logger("weft.installer")
-
-
-class InstallFailed(Exception):
-    """An engine could not be installed."""
-
-    def __init__(self, fault: InstallFault) -> None:
-        super().__init__(fault.reason)
-        self.fault = fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +81,11 @@ class Installer:
         self.installed = environments.installed(folder)
         self._code: Path | None = None
 
+    @property
+    def free(self) -> int | None:
+        """Bytes free on the disk of its folder; None: not known."""
+        return free_bytes(self._folder)
+
     def find(self, engine: EngineName, vendor: Vendor) -> InstalledBackend | None:
         """The newest environment of an engine for a vendor's devices."""
         return next((one for one in self.installed if (one.engine, one.vendor) == (engine, vendor)), None)
@@ -107,16 +103,72 @@ class Installer:
 
         Raises InstallFailed. An install goes on when those who waited for it are cancelled.
         """
-        wanted = plan(engine, variant, _python(), host_code.requirements())
+        wanted = self._plan(engine, variant)
         there = next((one for one in self.installed if one.name == wanted.name), None)
         if there is not None:
-            return there
+            return there if there.recipe else await self._noted(there, variant)
         task = self._under_way.get(wanted.name)
         if task is None:
             self.installs[wanted.name] = Install(wanted, InstallProgress(), time.time())
             task = self._under_way[wanted.name] = asyncio.create_task(self._install(wanted))
             task.add_done_callback(lambda done: self._done(wanted.name, done))
         return await asyncio.shield(task)
+
+    def name_of(self, engine: EngineName, variant: BackendVariant) -> str:
+        """Of the environment that a variant makes here."""
+        return self._plan(engine, variant).name
+
+    def has(self, engine: EngineName, variant: BackendVariant) -> bool:
+        """Whether what a variant makes is there."""
+        name = self.name_of(engine, variant)
+        return any(one.name == name for one in self.installed)
+
+    def hold(self, name: str) -> int | None:
+        """Keep an environment from being removed, until the descriptor is closed; None: it is gone, or is going."""
+        try:
+            held = environments.lock(self._folder, name, shared=True)
+        except OSError:
+            return None
+        if held is not None and environments.read(self._folder / name) is None:
+            os.close(held)
+            held = None
+        if held is None:
+            self.installed = tuple(one for one in self.installed if one.name != name)
+        return held
+
+    async def look(self, used: Collection[str]) -> None:
+        """Note what is used, and see what others who share the folder have made and removed."""
+        await asyncio.to_thread(environments.mark_used, self._folder, used)
+        before = self.installed
+        found = await asyncio.to_thread(environments.installed, self._folder)
+        if self.installed is before:  # else it was looked at too early
+            self.installed = found
+
+    async def remove(self, name: str) -> bool:
+        """Remove an environment that nothing uses; False where something does, or it can't be removed now."""
+        try:
+            removed = await asyncio.to_thread(environments.remove_unused, self._folder, name)
+        except OSError as error:
+            _log.warning("backend not removed", backend=name, why=error.strerror or str(error))
+            return False
+        if removed:
+            self.installed = tuple(one for one in self.installed if one.name != name)
+            _log.info("backend removed", backend=name)
+        return removed
+
+    async def _noted(self, there: InstalledBackend, variant: BackendVariant) -> InstalledBackend:
+        """One that was made before its recipe was noted in it."""
+        path, profile = self._folder / there.name, None if there.engine in BUILTIN else there.profile
+        try:
+            await asyncio.to_thread(environments.write_about, path, there.engine, variant, profile)
+        except OSError as error:
+            raise InstallFailed(InstallFault(f"{path} takes no file ({error.strerror or error})")) from None
+        noted = environments.read(path) or there
+        self.installed = tuple(noted if one.name == there.name else one for one in self.installed)
+        return noted
+
+    def _plan(self, engine: EngineName, variant: BackendVariant) -> InstallPlan:
+        return plan(engine, variant, _python(), host_code.requirements())
 
     def said(self, overdue_s: float) -> tuple[InstallSaid, ...]:
         """What is under way, for people; from so many seconds on an install is overdue."""
@@ -161,17 +213,27 @@ class Installer:
         name = wanted.name
         async with self._turns:
             try:
-                await asyncio.to_thread(_check_needs, wanted)
+                if (missing := await asyncio.to_thread(missing_need, wanted.variant)) is not None:
+                    raise InstallFailed(missing)
                 held = await self._locked(name)
                 try:
                     there = await asyncio.to_thread(environments.read, self._folder / name)
                     return there if there is not None else await self._make(wanted, held)
                 finally:
                     os.close(held)
-            except OSError as error:
-                words = without_secrets(error.strerror or str(error))
-                engine, version = wanted.engine, wanted.variant.version
-                raise InstallFailed(InstallFault(f"{engine} {version} could not be installed: {words}")) from None
+            except (OSError, InstallFailed) as error:
+                raise InstallFailed(self._fault(wanted, error)) from None
+
+    def _fault(self, wanted: InstallPlan, error: OSError | InstallFailed) -> InstallFault:
+        """What an install failed of. What was half made is gone by now."""
+        engine, variant = wanted.engine, wanted.variant
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT) if isinstance(error, OSError) else False
+        if full or tells_of_full_disk(str(error)):
+            return was_full(engine, variant.version, variant.disk, free_bytes(self._folder), str(self._folder))
+        if isinstance(error, InstallFailed):
+            return error.fault
+        words = without_secrets(error.strerror or str(error))
+        return InstallFault(f"{engine} {variant.version} could not be installed: {words}")
 
     async def _locked(self, name: str) -> int:
         while (held := await asyncio.to_thread(environments.lock, self._folder, name)) is None:
@@ -183,6 +245,10 @@ class Installer:
         """Make the environment under another name, and rename it when it is whole."""
         making = environments.making(self._folder, wanted.name)
         await asyncio.to_thread(environments.remove, making)
+        variant = wanted.variant
+        free = free_bytes(self._folder)
+        if (short := lacks_room(wanted.engine, variant.version, variant.disk, free, str(self._folder))) is not None:
+            raise InstallFailed(short)
         try:
             making.mkdir(mode=0o700, parents=True)
             cache, orders = making / "cache", making / "orders"
@@ -197,9 +263,8 @@ class Installer:
                 argv += await asyncio.to_thread(_written, step, orders, number)
                 await self._run(wanted, argv, cache, held)
             self._move(wanted.name, InstallProgress("checking"))
-            profile = await self._check(wanted, python)
-            variant = wanted.variant
-            environments.write_about(making / "env", wanted.engine, variant.vendor, variant.version, profile)
+            profile = await first_run(wanted, python, await self._with_code())
+            await asyncio.to_thread(environments.write_about, making / "env", wanted.engine, variant, profile)
             await asyncio.to_thread(os.rename, making / "env", self._folder / wanted.name)
             found = environments.read(self._folder / wanted.name)
             if found is None:
@@ -223,44 +288,6 @@ class Installer:
             raise InstallFailed(InstallFault(f"{engine} {version} could not be installed: {words}")) from None
         if status != 0:
             raise InstallFailed(fault_of(engine, version, status, lines))
-
-    async def _check(self, wanted: InstallPlan, python: Path) -> EngineProfile | None:
-        """Run it once: the host's code and the engine's package must be there. The profile, where Weft has none."""
-        engine, variant = wanted.engine, wanted.variant
-        builtin = engine in BUILTIN
-        asked = ["-c", _CHECK, variant.package] if builtin else ["-m", "weft_engine.installed", engine]
-        environment = {"PATH": os.environ.get("PATH", os.defpath), **await self._with_code()}
-        process = await asyncio.create_subprocess_exec(
-            str(python),
-            *asked,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=environment,
-        )
-        try:
-            async with asyncio.timeout(_CHECK_S):
-                out, err = await process.communicate()
-        except TimeoutError:
-            raise InstallFailed(_unusable(wanted, f"it does not answer within {_CHECK_S:g} s")) from None
-        finally:
-            if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-        if process.returncode:
-            last = (err.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
-            raise InstallFailed(_unusable(wanted, last))
-        try:
-            body = None if builtin else json.loads(out)
-            version = out.decode().strip() if body is None else str(body["version"])
-            profile = None if body is None else EngineProfile.model_validate(body["profile"])
-        except (ValueError, KeyError, TypeError, ValidationError) as error:
-            raise InstallFailed(_unusable(wanted, f"it tells no profile: {error}")) from None
-        if version.partition("+")[0] != variant.version.partition("+")[0]:
-            raise InstallFailed(
-                replace(_unusable(wanted, f"its package {variant.package} has the version {version}"), permanent=True)
-            )
-        return profile
 
     async def _with_code(self) -> dict[str, str]:
         if self._code is None or not self._code.is_dir():
@@ -300,28 +327,3 @@ def _written(step: InstallStep, folder: Path, number: int) -> list[str]:
             file.write_text("".join(f"{line}\n" for line in lines))
             flags += [flag, str(file)]
     return flags
-
-
-def _check_needs(wanted: InstallPlan) -> None:
-    """Raises InstallFailed with the need's sentence."""
-    for need in wanted.variant.needs:
-        if not _is_there(need):
-            raise InstallFailed(InstallFault(need.say, local=True))
-
-
-def _is_there(need: SystemNeed) -> bool:
-    if need.kind == "device":
-        return os.access(need.name, os.R_OK | os.W_OK)
-    if sys.platform != "linux":
-        return True
-    try:
-        ctypes.CDLL(need.name)
-    except OSError:
-        return False
-    return True
-
-
-def _unusable(wanted: InstallPlan, words: str) -> InstallFault:
-    return InstallFault(
-        f"{wanted.engine} {wanted.variant.version} was installed and can't be used: {words}", local=True
-    )

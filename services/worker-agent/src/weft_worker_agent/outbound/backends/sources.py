@@ -20,6 +20,12 @@ class PackageSources:
     offline: Path | None = None
     """A folder with all that is needed: nothing else is asked."""
 
+    def own_index(self, environ: Mapping[str, str] = os.environ) -> bool:
+        """Whether an operator named an index, or a folder that stands for one."""
+        said = chosen(INSTALL_SOURCES, environ)
+        names = ("UV_INDEX", "UV_DEFAULT_INDEX", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL")
+        return bool(self.offline or self.index or any(said.get(name) for name in names))
+
     def environment(self, cache: Path, *, find_links: bool, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
         """What the installer gets, and nothing else. `find_links`: whether the recipe lets them be looked at."""
         given = {name: value for name, value in chosen(PROGRAMS, environ).items() if name not in _DROPPED}

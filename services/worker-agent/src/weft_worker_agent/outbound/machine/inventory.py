@@ -12,10 +12,12 @@ import psutil
 from weft_contracts.engines import Profiles
 from weft_contracts.facts.machine import MOST_BACKENDS, Reported
 from weft_contracts.facts.values import Backend, Device, EngineName, Hardware, Installs, Vendor
+from weft_contracts.facts.values import InstalledBackend as TellsBackend
 from weft_contracts.formats import READS
 from weft_engine.installed import NotInstalled, profiles, version_of
 
 from weft_worker_agent.outbound.backends.environments import InstalledBackend
+from weft_worker_agent.outbound.backends.free_bytes import free_bytes
 from weft_worker_agent.outbound.files.sources import BUILTINS
 from weft_worker_agent.outbound.machine.backends import Environment
 
@@ -31,6 +33,8 @@ def report(
     own: Mapping[EngineName, Environment] = MappingProxyType({}),
     installed: Sequence[InstalledBackend] = (),
     install_folder: Path | None = None,
+    environments: Sequence[TellsBackend] = (),
+    own_index: bool = False,
 ) -> Reported:
     """What the agent says of its machine, without its accelerators; takes some milliseconds.
 
@@ -41,15 +45,19 @@ def report(
         own: engines that have an environment of their own.
         installed: engines that were installed for replicas, the newest first.
         install_folder: where further ones go; None: nothing may be installed.
+        own_index: whether the operator named where packages come from.
+        environments: all that were installed, as the log is told of them.
     """
     return Reported(
         hardware=hardware(models, parts),
         backends=backends(simulated, own, installed),
         builtins=builtins(),
+        environments=tuple(environments[:MOST_BACKENDS]),
         agent_version=AGENT_VERSION,
         installs=Installs(
             allowed=install_folder is not None,
-            disk_free=_disk_free(install_folder) if install_folder is not None else None,
+            disk_free=free_bytes(install_folder) if install_folder is not None else None,
+            own_index=own_index,
         ),
         reads=dict(READS),
     )
@@ -61,7 +69,7 @@ def hardware(models: Path, parts: int) -> Hardware:
     return Hardware(
         cpus=round(processors() / parts, 3),
         memory=memory,
-        disk_free=_disk_free(models),
+        disk_free=free_bytes(models),
         architecture=platform.machine(),
         devices=(Device(index=0, vendor="cpu", name=_processor_name(), memory=memory),),
     )
@@ -111,7 +119,8 @@ def builtins() -> tuple[str, ...]:
 
 
 def differs(now: Reported, before: Reported | None) -> bool:
-    """Whether a report says something new. Free disk space that moved by less than a tenth does not."""
+    """Whether a report says something new. Free disk space that moved by less than a tenth does not, nor
+    does since when an unused environment is so."""
     if before is None:
         return True
     old, new = before.hardware.disk_free, now.hardware.disk_free
@@ -122,7 +131,14 @@ def differs(now: Reported, before: Reported | None) -> bool:
         old, new = theirs.disk_free, ours.disk_free
         if old is not None and new is not None and abs(new - old) < old // 10:
             now = now.model_copy(update={"installs": ours.model_copy(update={"disk_free": old})})
-    return now != before
+    since = {each.name: each.unused_since for each in before.environments if each.unused_since is not None}
+    same = tuple(
+        each.model_copy(update={"unused_since": since[each.name]})
+        if each.unused_since is not None and each.name in since
+        else each
+        for each in now.environments
+    )
+    return now.model_copy(update={"environments": same}) != before
 
 
 def processors() -> int:
@@ -138,14 +154,6 @@ def _memory() -> int:
     with contextlib.suppress(OSError, ValueError):
         return min(total, int(_CGROUP_LIMIT.read_text()))
     return total
-
-
-def _disk_free(folder: Path) -> int | None:
-    """Bytes free on the disk that holds a folder; of its nearest parent if it isn't there yet."""
-    for place in (folder, *folder.parents):
-        with contextlib.suppress(OSError):
-            return int(psutil.disk_usage(str(place)).free)
-    return None
 
 
 def _processor_name() -> str:

@@ -1,5 +1,6 @@
 """What the agent keeps of one engine host, beside what the rules see of it, and what it hears of it."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -70,6 +71,8 @@ class HostEntry:
     activity: Activity | None = None
     """Of its processes at the last look; None: it was not looked at."""
     load: ReplicaLoad | None = None
+    held: int | None = None
+    """A descriptor that keeps the environment that it runs in from being removed."""
     model: Path | None = None
     """The file or folder that it loads; None: none, or not looked for yet."""
     model_bytes: int = 0
@@ -172,6 +175,9 @@ class HostEntry:
         """It is over, or was never started."""
         self.host = replace(self.host, end=end, installing=False)
         self.load = None
+        if self.held is not None:
+            os.close(self.held)
+            self.held = None
         if self.watch is not None:
             self.watch.close()
             self.watch = None

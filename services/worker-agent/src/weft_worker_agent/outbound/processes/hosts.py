@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,9 +20,11 @@ from weft_runtime.logs import get_logger
 
 from weft_worker_agent.domain.claimed_devices import ClaimedDevice, DeviceGone, claimed_devices
 from weft_worker_agent.domain.hosts import End, Host
+from weft_worker_agent.domain.install_faults import InstallFault
 from weft_worker_agent.domain.own_part import Assignment
 from weft_worker_agent.domain.steering import Action, Forget, Retire, Signal, Start
-from weft_worker_agent.outbound.backends.installer import Installer, InstallFailed, Interpreter
+from weft_worker_agent.outbound.backends.first_run import InstallFailed
+from weft_worker_agent.outbound.backends.installer import Installer, Interpreter
 from weft_worker_agent.outbound.files.found import Found, NotFound
 from weft_worker_agent.outbound.files.model_files import look
 from weft_worker_agent.outbound.machine.memory_kills import memory_kills
@@ -39,6 +42,7 @@ from weft_worker_agent.outbound.processes.supervisor_client import (
 )
 from weft_worker_agent.outbound.processes.watched_hosts import WatchedHosts
 
+_HOLDS, _HOLD_AGAIN_S = 5, 0.2
 _HURRY_S = 0.3
 """From the first TERM to the second: signals that come at once are one."""
 _log: Any = get_logger("weft.hosts")
@@ -122,26 +126,46 @@ class Hosts(WatchedHosts):
         incarnation = Incarnation(f"i-{secrets.token_hex(8)}")
         fact = start.assignment.fact
         host = Host(
-            fact.replica, fact.epoch, incarnation, self._context.clock(), installing=self._lacks(start.assignment)
+            fact.replica,
+            fact.epoch,
+            incarnation,
+            self._context.clock(),
+            backend=self._environment_of(start),
+            installing=self._lacks(start.assignment),
         )
         key = source_key(fact.spec)
-        identity = LaunchIdentity(fact.replica, fact.epoch, incarnation, key, fact.spec.engine)
+        identity = LaunchIdentity(fact.replica, fact.epoch, incarnation, key, fact.spec.engine, host.backend)
         entry = HostEntry(host, identity, self._context)
         self._entries[incarnation] = entry
         self._in_background(self._spawn(entry, start))
 
     def _lacks(self, assignment: Assignment) -> bool:
         """Whether its engine must be installed before."""
-        variant, installer = assignment.fact.backend, self._installer
-        if variant is None or installer is None:
+        engine, variant, installer = assignment.fact.spec.engine, assignment.fact.backend, self._installer
+        if variant is None or installer is None or engine in self._pythons:
             return False
-        return installer.find(assignment.fact.spec.engine, variant.vendor) is None
+        return not installer.has(engine, variant)
+
+    def _environment_of(self, start: Start) -> str:
+        """The name of the environment that a host is to run in; empty: none that was made for it."""
+        fact, installer = start.assignment.fact, self._installer
+        engine = fact.spec.engine
+        if installer is None or engine in self._pythons:
+            return ""
+        if fact.backend is not None:
+            return installer.name_of(engine, fact.backend)
+        try:
+            devices = claimed_devices(start.assignment, self._context.node, start.reported)
+        except DeviceGone:
+            return ""
+        found = installer.find(engine, _vendor(devices))
+        return found.name if found is not None else ""
 
     async def _spawn(self, entry: HostEntry, start: Start) -> None:
         identity, assignment = entry.identity, start.assignment
         try:
             devices = claimed_devices(assignment, self._context.node, start.reported)
-            interpreter = await self._interpreter(entry, assignment, devices)
+            interpreter = await self._interpreter(entry, assignment)
             if not entry.host.lives:
                 return
             found = await asyncio.to_thread(look, identity.source, identity.engine, self.engines)
@@ -183,7 +207,8 @@ class Hosts(WatchedHosts):
                 return
             fault = failed.fault
             again = not (fault.permanent or fault.local)
-            entry.set_end(End(None, fault.reason, fault.permanent, local=fault.local, uninstalled=again))
+            end = End(None, fault.reason, fault.permanent, local=fault.local, uninstalled=again, room=fault.room)
+            entry.set_end(end)
         except NoPort as error:
             entry.set_end(End(None, f"the engine could not be started: {error}", permanent=False))
         except (NotFound, DeviceGone) as missing:
@@ -197,25 +222,42 @@ class Hosts(WatchedHosts):
             entry.set_end(End(None, str(missing), permanent=False))
         self._context.wake()
 
-    async def _interpreter(
-        self, entry: HostEntry, assignment: Assignment, devices: Sequence[ClaimedDevice]
-    ) -> Interpreter:
-        """What runs the engine on these devices; it is installed before where the assignment says so.
+    async def _interpreter(self, entry: HostEntry, assignment: Assignment) -> Interpreter:
+        """What runs the engine; it is installed before where it is not there. Nobody removes it while the host lives.
 
         Raises InstallFailed.
         """
         engine, variant, installer = entry.identity.engine, assignment.fact.backend, self._installer
-        vendors: list[Vendor] = [device.vendor for device in devices if device.vendor != "cpu"]
-        vendor: Vendor = variant.vendor if variant is not None else vendors[0] if vendors else "cpu"
-        own = Interpreter(self._pythons.get(engine, self._python), {})
-        if installer is None or (variant is None and engine in self._pythons):
-            return own
-        backend = installer.find(engine, vendor)
-        if backend is None and variant is not None:
-            backend = await installer.want(engine, variant)
-            entry.host = replace(entry.host, installing=False, started_at=self._context.clock())
-            self._context.wake()
-        return await installer.interpreter(backend) if backend is not None else own
+        name = entry.host.backend
+        if installer is None or not name:
+            return Interpreter(self._pythons.get(engine, self._python), {})
+        for _ in range(_HOLDS):
+            if variant is not None:
+                backend = await installer.want(engine, variant)
+            else:
+                backend = next((one for one in installer.installed if one.name == name), None)
+            if backend is None or (held := installer.hold(backend.name)) is None:
+                await asyncio.sleep(_HOLD_AGAIN_S)  # it is being removed: it is made again
+                continue
+            if not entry.host.lives:
+                os.close(held)
+            else:
+                entry.held = held
+            if entry.host.installing:
+                entry.host = replace(entry.host, installing=False, started_at=self._context.clock())
+                self._context.wake()
+            return await installer.interpreter(backend)
+        raise InstallFailed(InstallFault(f"{name} was removed while {engine} was to start in it"))
+
+    @property
+    def environments(self) -> frozenset[str]:
+        """The names of those that living hosts run in."""
+        return frozenset(e.host.backend for e in self._entries.values() if e.host.lives and e.host.backend)
+
+    @property
+    def install_room(self) -> int | None:
+        """Bytes free on the disk of engines; None: nothing is installed here, or it is not known."""
+        return self._installer.free if self._installer is not None else None
 
     async def _secrets_of(self, entry: HostEntry, assignment: Assignment) -> dict[str, HeldSecret] | None:
         """The values that a host is started with; None where its spec names none. Raises NoSecret."""
@@ -246,8 +288,12 @@ class Hosts(WatchedHosts):
         return {port for e in self._entries.values() if e.host.lives for port in (e.port, e.status.port) if port}
 
     def _adopt(self, identity: LaunchIdentity, supervised: SupervisedHost) -> HostEntry:
-        host = Host(identity.replica, identity.epoch, identity.incarnation, self._context.clock())
+        host = Host(
+            identity.replica, identity.epoch, identity.incarnation, self._context.clock(), backend=identity.backend
+        )
         entry = self._entries[identity.incarnation] = HostEntry(host, identity, self._context)
+        if supervised.exit_code is None and identity.backend and self._installer is not None:
+            entry.held = self._installer.hold(identity.backend)
         _log.info("host found", replica=identity.replica, incarnation=identity.incarnation, pid=supervised.pid)
         if supervised.exit_code is None:
             self._in_background(self._find_offers(entry))
@@ -298,3 +344,9 @@ class Hosts(WatchedHosts):
         task: asyncio.Task[None] = asyncio.create_task(work)
         self._work.add(task)
         task.add_done_callback(self._work.discard)
+
+
+def _vendor(devices: Sequence[ClaimedDevice]) -> Vendor:
+    """Whose devices an engine computes on."""
+    accelerators: list[Vendor] = [device.vendor for device in devices if device.vendor != "cpu"]
+    return accelerators[0] if accelerators else "cpu"

@@ -31,6 +31,8 @@ class LaunchIdentity:
     incarnation: Incarnation
     source: str
     engine: str
+    backend: str = ""
+    """The name of the environment that it runs in, where one was made for it."""
 
     def body(self) -> dict[str, Any]:
         return {
@@ -39,6 +41,7 @@ class LaunchIdentity:
             "incarnation": self.incarnation,
             "source": self.source,
             "engine": self.engine,
+            "backend": self.backend,
         }
 
     @staticmethod
@@ -51,6 +54,7 @@ class LaunchIdentity:
                 Incarnation(body["incarnation"]),
                 str(body["source"]),
                 str(body["engine"]),
+                str(body.get("backend", "")),
             )
         except (KeyError, TypeError, ValueError):
             return None
