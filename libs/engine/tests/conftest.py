@@ -26,7 +26,7 @@ TEMPLATE = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 START_S = 60.0
-VLLM_STARTS_S = 300.0
+VLLM_STARTS_S = 600.0
 """Three processes that import torch, one after another, on a machine that others use."""
 
 
