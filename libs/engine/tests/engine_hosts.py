@@ -15,7 +15,7 @@ import psutil
 from weft_dataplane import SessionClient, make_hello
 
 START_S = 60.0
-VLLM_STARTS_S = 300.0
+VLLM_STARTS_S = 600.0
 """Three processes that import torch, one after another, on a machine that others use."""
 
 

@@ -4,24 +4,12 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from weft_engine.adapters.called_functions import Call, Unreadable
+
 MAX_LINE_BYTES: Final = 512 * 1024
 """Of one event: a token with its log probabilities takes some kilobytes, a whole call of a tool more."""
 _MAX_COUNT: Final = 2**31 - 1
 ReadT = TypeVar("ReadT")
-
-
-class Unreadable(Exception):
-    """What came is none of an OpenAI server's answers; the message says why."""
-
-
-class CalledFunction(msgspec.Struct):
-    name: str | None = None
-    arguments: str | None = None
-
-
-class Call(msgspec.Struct):
-    index: int | None = None
-    function: CalledFunction | None = None
 
 
 class Message(msgspec.Struct):

@@ -11,7 +11,8 @@ import msgspec
 from weft_dataplane import LoadFailed
 
 from weft_engine.adapters.openai_errors import error_of
-from weft_engine.adapters.openai_events import ModelList, Unreadable, read_chunk, read_models, read_ranks, read_vectors
+from weft_engine.adapters.called_functions import Unreadable
+from weft_engine.adapters.openai_events import ModelList, read_chunk, read_models, read_ranks, read_vectors
 from weft_engine.adapters.openai_http import OpenAIHttp, ServerAway, ServerForbidden, Whole
 from weft_engine.adapters.openai_settings import OpenAISettings
 

@@ -1,20 +1,20 @@
 """Tools between Weft's form and an OpenAI server's: a constraint's schema tells the functions, and calls go back as
 lines of `{"name": …, "arguments": {…}}`."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-import msgspec
 from weft_contracts.gen import session_pb2 as pb
 
-from weft_engine.adapters.openai_events import Call, Unreadable
+from weft_engine.adapters.called_functions import Call, Unreadable
 
 MAX_CALLS: Final = 128
 
 
 def functions_of(constraint: pb.Constraint) -> list[dict[str, Any]] | None:
     """The functions whose calls the constraint's schema fits, as `tools` has them; None where it is no such schema."""
-    schema = msgspec.json.decode(constraint.json_schema)
+    schema = json.loads(constraint.json_schema)
     if not isinstance(schema, dict):
         return None
     whole = cast(dict[str, Any], schema)
@@ -89,4 +89,4 @@ class CallWriter:
         before = f"{self.end()}\n" if self._count else ""
         self._count += 1
         self._index, self._has_arguments = index, False
-        return f'{before}{{"name": {msgspec.json.encode(name).decode()}, "arguments": '
+        return f'{before}{{"name": {json.dumps(name, ensure_ascii=False)}, "arguments": '

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import Ending, RequestRefused, Ticket
 
-from weft_engine.adapters.openai_events import Unreadable
+from weft_engine.adapters.called_functions import Unreadable
 from weft_engine.adapters.vllm_native import Completion, Logprob, NativeEngine, RequestOutput
 from weft_engine.adapters.vllm_parsed import ParsedAnswer, callable_in, told_apart, variables_of
 from weft_engine.adapters.vllm_parsers import Parsers, StreamParser

@@ -1,13 +1,13 @@
 """An answer that vLLM's parsers take apart, in Weft's form: thoughts, text, and calls of tools as lines of JSON."""
 
+import json
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, cast
 
-import msgspec
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import RequestRefused
 
-from weft_engine.adapters.openai_events import Unreadable
+from weft_engine.adapters.called_functions import Unreadable
 from weft_engine.adapters.openai_tools import CallWriter, functions_of
 from weft_engine.adapters.vllm_parsers import Found
 from weft_engine.adapters.vllm_settings import RESERVED
@@ -25,7 +25,7 @@ class Parser(Protocol):
     def feed(self, text: str, ids: list[int], prompt_ids: list[int], *, finished: bool = False) -> Found: ...
 
 
-class Said(NamedTuple):
+class StepText(NamedTuple):
     """What a step adds to an answer."""
 
     thought: str
@@ -46,7 +46,7 @@ class ParsedAnswer:
         self._held: str | None = "" if most_calls else None
         """text that a call may follow; None: none is held any more"""
 
-    def feed(self, text: str, ids: list[int], finish: str | None) -> Said:
+    def feed(self, text: str, ids: list[int], finish: str | None) -> StepText:
         """What a step's text and ids add; `finish`: how it ended, as vLLM says it. Raises Unreadable."""
         found = self._parser.feed(text, ids, self._prompt_ids, finished=finish is not None)
         said = self._text(found.text)
@@ -57,7 +57,7 @@ class ParsedAnswer:
                 written += self._writer.end() if finish == "stop" else ""
             elif self._held:
                 said, self._held = self._held, None
-        return Said(found.thought, said, written)
+        return StepText(found.thought, said, written)
 
     def _text(self, text: str) -> str:
         if self._writer.begun:
@@ -106,8 +106,8 @@ def told_apart(chat: pb.Chat, constraint: pb.Constraint) -> tuple[pb.Chat, list[
         if not line.startswith("{"):
             break
         try:
-            functions.append({"type": "function", "function": msgspec.json.decode(line, type=dict[str, Any])})
-        except msgspec.MsgspecError:
+            functions.append({"type": "function", "function": json.loads(line)})
+        except (ValueError, RecursionError):
             return chat, []
     if not functions:
         return chat, []
@@ -126,8 +126,11 @@ def variables_of(request: pb.Submit, by_default: Mapping[str, Any]) -> dict[str,
     try:
         if len(request.template_kwargs) > MOST_VARIABLES:
             raise ValueError(f"it takes more than {MOST_VARIABLES} bytes")
-        found = msgspec.json.decode(request.template_kwargs, type=dict[str, Any])
-    except (ValueError, msgspec.MsgspecError, RecursionError) as error:
+        read: object = json.loads(request.template_kwargs)
+        if not isinstance(read, dict):
+            raise ValueError(f"it is a {type(read).__name__}")
+        found = cast(dict[str, Any], read)
+    except (ValueError, RecursionError) as error:
         raise RequestRefused(
             pb.FAULT_BAD_REQUEST, f"`chat_template_kwargs` is no JSON object: {error}", "template_kwargs"
         ) from None

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from weft_dataplane import LoadFailed
 
-from weft_engine.adapters.openai_events import Call, CalledFunction
+from weft_engine.adapters.called_functions import Call, CalledFunction
 from weft_engine.adapters.vllm_native import NativeEngine, version
 from weft_engine.adapters.vllm_settings import VllmSettings
 
