@@ -7,8 +7,8 @@ import msgspec
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import Ending, Ticket
 
-from weft_engine.adapters.openai_errors import ServerError, error_of, meant, words_in
 from weft_engine.adapters.called_functions import Unreadable
+from weft_engine.adapters.openai_errors import ServerError, error_of, meant, words_in
 from weft_engine.adapters.openai_events import Chunk, Events, Usage, counted, read_chunk
 from weft_engine.adapters.openai_http import MAX_ERROR_BYTES
 from weft_engine.adapters.openai_request import Asked

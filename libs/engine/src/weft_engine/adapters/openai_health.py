@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from weft_dataplane import LoadFailed
 
-from weft_engine.adapters.openai_errors import error_of
 from weft_engine.adapters.called_functions import Unreadable
+from weft_engine.adapters.openai_errors import error_of
 from weft_engine.adapters.openai_events import ModelList, read_chunk, read_models, read_ranks, read_vectors
 from weft_engine.adapters.openai_http import OpenAIHttp, ServerAway, ServerForbidden, Whole
 from weft_engine.adapters.openai_settings import OpenAISettings

@@ -10,8 +10,8 @@ import msgspec
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import Embeddings, EmbedInput, RequestRefused
 
-from weft_engine.adapters.openai_errors import error_of
 from weft_engine.adapters.called_functions import Unreadable
+from weft_engine.adapters.openai_errors import error_of
 from weft_engine.adapters.openai_events import counted, read_ranks, read_vectors
 from weft_engine.adapters.openai_http import OpenAIHttp, ServerAway
 from weft_engine.adapters.openai_settings import OpenAISettings
