@@ -11,9 +11,7 @@ from weft_cli.completing import nodes as known_nodes
 from weft_cli.options import JsonOption, StateOption, UrlOption
 
 EngineArgument = Annotated[str, typer.Argument(metavar="ENGINE", help="Its name.", autocompletion=known_engines)]
-backends = typer.Typer(
-    help="List, install, upgrade and remove engines; tell how one is installed.", rich_markup_mode=None
-)
+backends = typer.Typer(help="Engines of nodes: list, install, upgrade, remove.", rich_markup_mode=None)
 
 
 @backends.callback(invoke_without_command=True)

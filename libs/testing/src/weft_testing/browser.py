@@ -2,6 +2,7 @@
 
 import base64
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -24,6 +25,8 @@ _FLAGS = (
     "--no-first-run",
     "--no-proxy-server",
 )
+_BY_KEYS = re.compile("([\\0-\uffff]+)|([^\\0-\uffff]+)")
+"""What chromedriver types, and what it only inserts as an input method does: characters beyond the first 65,536."""
 _LIMIT_S = 30
 """Of one command to the browser."""
 _NAMELESS = {"button", "textbox", "combobox", "link", "region", "log", "list"}
@@ -122,7 +125,11 @@ class Browser:
 
     def type(self, text: str) -> None:
         """Keys to whatever has the focus: a newline is Enter, `\\ue004` Tab, `\\ue00c` Escape."""
-        self._driver.switch_to.active_element.send_keys(text)
+        for plain, beyond in _BY_KEYS.findall(text):
+            if plain:
+                self._driver.switch_to.active_element.send_keys(plain)
+            else:
+                self._driver.execute_cdp_cmd("Input.insertText", {"text": beyond})
 
     def errors(self) -> list[str]:
         """The console's errors since the last look: scripts, resources, the content policy."""
