@@ -13,6 +13,7 @@ from weft_contracts.signals import InstallSaid, LoadSaid, MemorySaid, NodeProgre
 from weft_contracts.subjects import machine, node_signal, run
 from weft_testing.browser import Browser
 
+pytestmark = pytest.mark.slow
 World = Any
 Shown = dict[str, Any]
 NODE = NodeId("n-aaaaaaaaaaaaaaaa")

@@ -436,7 +436,7 @@ def test_what_lacks_something_elsewhere_is_tried_for_as_long_as_it_is_assigned_e
     away = End(1, "it waits for its server", permanent=False, outside=True)
     tries: dict[ReplicaId, Tries] = {}
     now, waits = 0.0, list[float]()
-    for number in range(600):
+    for number in range(60):
         host = replace(LIVING, incarnation=Incarnation(f"i-{number}"), end=away)
         before = steer(part(), [], tries, now)
         assert any(isinstance(action, Start) for action in before.actions)
@@ -448,7 +448,7 @@ def test_what_lacks_something_elsewhere_is_tried_for_as_long_as_it_is_assigned_e
     assert {300.0} == set(waits[5:])
 
     # and what goes wrong here then counts as ever
-    for number in range(600, 604):
+    for number in range(60, 64):
         host = replace(LIVING, incarnation=Incarnation(f"i-{number}"), end=End(1, "crashed", permanent=False))
         before = steer(part(), [], tries, now)
         tries = dict(steer(part(LOADING), [host], before.tries, now).tries)

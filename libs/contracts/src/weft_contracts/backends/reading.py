@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from weft_contracts.backends.recipe import BackendRecipe, BackendVariant, SystemNeed
 
 MOST_TEXT = 64 * 1024
+MOST_DEPTH = 32
 
 
 class BadRecipe(ValueError):
@@ -21,9 +22,16 @@ def document(text: str) -> object:
     if len(text) > MOST_TEXT:
         raise BadRecipe(f"it has {len(text)} characters, {MOST_TEXT} are allowed")
     try:
-        tokens = cast("Iterator[object]", yaml.scan(text))
-        if any(isinstance(token, yaml.AliasToken) for token in tokens):
-            raise BadRecipe("it uses an alias (*name), which may stand for any number of copies: write it out")
+        opening = (yaml.FlowSequenceStartToken, yaml.FlowMappingStartToken)
+        opening += (yaml.BlockSequenceStartToken, yaml.BlockMappingStartToken)
+        closing = (yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken, yaml.BlockEndToken)
+        depth = 0
+        for token in cast("Iterator[object]", yaml.scan(text)):
+            depth += isinstance(token, opening) - isinstance(token, closing)
+            if depth > MOST_DEPTH:  # the scanner looks at every level for every token: 30,000 take it 15 s
+                raise BadRecipe(f"it is nested more than {MOST_DEPTH} levels deep")
+            if isinstance(token, yaml.AliasToken):
+                raise BadRecipe("it uses an alias (*name), which may stand for any number of copies: write it out")
         return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         if isinstance(error, BadRecipe):
