@@ -6,6 +6,7 @@ import pytest
 from weft_testing.story import MeshUnderTest, until
 
 
+@pytest.mark.slow
 @pytest.mark.sabotage("no-replacing")
 def test_a_lost_workers_replica_is_replaced_elsewhere_and_explained(tmp_path: Path) -> None:
     with MeshUnderTest(tmp_path, workers=3, WEFT_START_GRACE="5") as mesh:

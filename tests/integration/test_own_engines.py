@@ -8,6 +8,7 @@ from weft_testing.story import MeshUnderTest, until
 from .own_engines import ENGINES, installed, tell
 
 
+@pytest.mark.slow
 @pytest.mark.sabotage("deaf-functions")
 def test_a_program_that_prints_an_embedder_and_a_reranker_serve_after_a_page_of_code(tmp_path: Path) -> None:
     # given the example, installed for a worker and told to the mesh

@@ -44,6 +44,7 @@ class Callers:
                 self.answers.append(text)
 
 
+@pytest.mark.slow
 @pytest.mark.sabotage("retire-first")
 def test_a_model_by_path_is_deployed_asked_replaced_under_load_and_removed(tmp_path: Path) -> None:
     file = own_gguf.write(tmp_path / "my own.gguf", capital="Lutet")

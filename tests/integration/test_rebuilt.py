@@ -38,6 +38,7 @@ def at_rest(mesh: MeshUnderTest) -> int:
     return until("every fold is at the log's end", same, 30)
 
 
+@pytest.mark.slow
 @pytest.mark.sabotage("unfolded-time")
 def test_every_fold_made_again_equals_what_it_was(tmp_path: Path) -> None:
     # Two workers share the machine, and neither tells what others use of its memory: the log would never stand still

@@ -34,6 +34,7 @@ def identities(mesh: MeshUnderTest) -> dict[str, set[str]]:
     return {kind: {each["id"] for each in status[kind]} for kind in ("nodes", "models", "replicas")}
 
 
+@pytest.mark.slow
 @pytest.mark.sabotage("no-lifeline")
 def test_a_killed_launcher_leaves_nothing_running_and_the_next_one_starts(tmp_path: Path) -> None:
     mesh = MeshUnderTest(tmp_path)

@@ -8,6 +8,7 @@ from weft_testing.story import MeshUnderTest, until
 SIMULATED = {"source": {"kind": "simulated"}, "engine": "simulated"}
 
 
+@pytest.mark.slow
 @pytest.mark.sabotage("no-waiting-room")
 def test_a_request_waits_for_a_model_that_loads_and_is_told_where_it_stands_when_that_takes_too_long(
     tmp_path: Path,
