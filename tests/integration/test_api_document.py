@@ -83,6 +83,8 @@ class Known:
             if "{name}" in path:
                 ONE_BY_ONE.patch(f"{self._mesh.url}/api/nodes/{node}/labels", json={"zone": "a"})
                 return {"id": node, "name": "zone"}
+            if "{engine}" in path:
+                return {"id": node, "engine": self.recipe()}
             return {"id": node}
         if path.startswith("/api/models/{ref}"):
             return {"ref": self.model() if method == "DELETE" else "tiny"}
@@ -102,8 +104,8 @@ class Known:
             self._made += 1
             ONE_BY_ONE.put(f"{self._mesh.url}/api/aliases/{name}", json=ALIAS)
             return {"name": name}
-        if path.startswith("/api/backend-recipes/"):
-            return {"engine": self._post("/api/backend-recipes", {"recipe": RECIPE, "profile": PROFILE})["engine"]}
+        if path.startswith(("/api/backend-recipes/", "/api/backends/")):
+            return {"engine": self.recipe()}
         if path.startswith("/api/replicas/"):
             return {"id": self._mesh.ready_replicas()[0]["id"]}
         if path.startswith("/api/requests/"):
@@ -157,6 +159,10 @@ class Known:
             signature = key.sign(f"weft-register:{nonce}:{hashlib.sha256(content).hexdigest()}".encode())
             sent["headers"] |= {"weft-nonce": nonce, "weft-signature": base64.b64encode(signature).decode()}
         return sent
+
+    def recipe(self) -> str:
+        """An engine that this mesh was told how to install."""
+        return self._post("/api/backend-recipes", {"recipe": RECIPE, "profile": PROFILE})["engine"]
 
     def model(self) -> str:
         """A model without replicas."""
