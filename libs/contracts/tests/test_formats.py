@@ -13,12 +13,23 @@ from weft_contracts.codec import decode_facts, encode
 from weft_contracts.commit import Cause, Commit
 from weft_contracts.digest import revision_digest
 from weft_contracts.engines import BUILTIN, Argument
+from weft_contracts.facts.arguments import MOST_DEPTH, MOST_VALUES
 from weft_contracts.facts.fact import Fact, Unknown, Versioned
+from weft_contracts.facts.lora import LoraAdapter
 from weft_contracts.facts.mesh import EngineProfileSet, FormatRaised
 from weft_contracts.facts.model import SpecAccepted
 from weft_contracts.facts.node import Assigned
 from weft_contracts.facts.request import DeployRequested, EngineProfileRequested, TrialRequested
-from weft_contracts.facts.values import MOST_DEPTH, MOST_VALUES, LoraAdapter, ModelSpec, SimulatedSource
+from weft_contracts.facts.source import (
+    FetchedSource,
+    HfSource,
+    HttpsSource,
+    S3Source,
+    SimulatedSource,
+    SourceFile,
+    UploadSource,
+)
+from weft_contracts.facts.values import ModelSpec
 from weft_contracts.formats import unwritable
 from weft_contracts.ids import CorrelationId, ModelId, ReplicaId
 from weft_contracts.subjects import Aggregate
@@ -97,6 +108,27 @@ def test_the_next_version_is_unknown_to_this_reader_and_no_garbage() -> None:
 def test_the_catalogue_names_the_newest_version_that_each_fact_may_have() -> None:
     for entry in CATALOGUE:
         assert (entry.fact.newest if issubclass(entry.fact, Versioned) else 1) == entry.version
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        HfSource(repository="a/b"),
+        HttpsSource(url="https://h/m.gguf"),
+        S3Source(bucket="abc", key="m.gguf"),
+        UploadSource(name="m.gguf"),
+    ],
+)
+def test_a_source_that_is_fetched_takes_version_4_with_its_files(source: FetchedSource) -> None:
+    files = (SourceFile(name="m.gguf", size=1),)
+    fetched = spec(a=[1]).model_copy(update={"source": source, "files": files})
+    for fact in facts_of(fetched):
+        assert 4 == fact.v
+        assert (fact,) == decode_facts(fact.kind, body_of(fact))
+        assert "models that workers fetch wait until the whole mesh reads them" in (unwritable(fact, {}) or "")
+        name = f"{fact.kind}.{fact.type}"
+        assert unwritable(fact, {name: 3}) is not None
+        assert unwritable(fact, {name: 4}) is None
 
 
 def test_adapters_take_version_3_and_a_fact_of_version_2_has_no_third() -> None:

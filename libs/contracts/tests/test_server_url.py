@@ -1,11 +1,7 @@
-"""Where a server may be that an engine asks, and what a spec must give an engine."""
+"""Where a server may be that an engine asks."""
 
 import pytest
-from weft_contracts.engines import BUILTIN
-from weft_contracts.engines.given import fault_of_given
 from weft_contracts.engines.server_url import fault_of_address, fault_of_url
-
-GIVEN = {"base_url": "http://10.0.0.5:11434/v1", "model": "llama3.2"}
 
 
 @pytest.mark.parametrize(
@@ -77,26 +73,3 @@ def test_an_address_that_nobody_may_be_asked_at_is_known_in_all_its_forms(addres
 )
 def test_any_other_address_may_be_asked(address: str) -> None:
     assert fault_of_address(address) is None
-
-
-@pytest.mark.parametrize(
-    ("changed", "fault"),
-    [
-        ({}, None),
-        ({"key": "secret:cloud-1"}, None),
-        ({"model": ""}, "engine_args.model is missing: the engine openai needs it"),
-        ({"base_url": 7}, "engine_args.base_url is no text"),
-        ({"base_url": "ftp://x"}, "engine_args.base_url want http://HOST"),
-        ({"key": "sk-private"}, "engine_args.key holds a value"),
-        ({"key": "secret:"}, "engine_args.key holds a value"),
-        ({"key": "secret:a b"}, "engine_args.key holds a value"),
-    ],
-)
-def test_what_a_spec_gives_is_held_against_the_profile(changed: dict[str, object], fault: str | None) -> None:
-    said = fault_of_given(BUILTIN["openai"], GIVEN | changed)
-    assert (said is None) == (fault is None)
-    assert said is None or (fault is not None and said.startswith(fault) and "sk-private" not in said)
-
-
-def test_an_engine_that_needs_nothing_is_given_anything() -> None:
-    assert fault_of_given(BUILTIN["simulated"], {"whatever": 1}) is None

@@ -68,7 +68,6 @@ class Entry:
 
 
 UNWRITTEN: Mapping[type[Fact], str] = {
-    run.Fetching: "a worker that fetches a model's files before a run starts",
     replica.Evicted: "the scheduler, when it makes room for another replica",
     Voided: "an operator who sets a commit aside that can't be read; it may stand on any aggregate",
 }
@@ -111,14 +110,20 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(node.Cordoned, ("registry",), NODES * 0.1),
     Entry(node.Uncordoned, ("registry",), NODES * 0.1),
     Entry(node.Removed, ("registry",), NODES * 0.05),
-    Entry(node.Assigned, ("scheduler",), REPLICAS, version=3),
+    Entry(node.Assigned, ("scheduler",), REPLICAS, version=4),
     Entry(node.Unassigned, ("scheduler",), REPLICAS),
     # Who doesn't know them installs nothing ahead, and keeps what it has.
     Entry(node.BackendWanted, ("registry",), NODES * 0.05, ignorable=True),
     Entry(node.BackendRetired, ("registry",), NODES * 0.05, ignorable=True),
+    # Who doesn't know them fetches nothing ahead, and keeps what it needs.
+    Entry(node.FilesWanted, ("registry",), NODES * 0.05, ignorable=True),
+    Entry(node.FilesRetired, ("registry",), NODES * 0.05, ignorable=True),
     Entry(machine.Reported, ("worker",), NODES),
     Entry(machine.FileFound, ("worker",), NODES * 2, ignorable=True),
     Entry(machine.FileMissing, ("worker",), NODES * 2, ignorable=True),
+    Entry(machine.FilesCame, ("worker",), NODES * 2, ignorable=True),
+    Entry(machine.FilesGone, ("worker",), NODES * 2, ignorable=True),
+    Entry(machine.FilesFailed, ("worker",), NODES * 0.1, ignorable=True),
     Entry(machine.PressureChanged, ("worker",), NODES * 10),
     Entry(machine.InstallFailed, ("worker",), NODES * 0.1, ignorable=True),
     Entry(run.Installing, ("worker",), REPLICAS * 0.1, ignorable=True),
@@ -130,7 +135,7 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(run.Stopping, ("worker",), REPLICAS),
     Entry(run.Stopped, ("worker",), REPLICAS * 1.2),
     Entry(run.Failed, ("worker",), REPLICAS * 0.2),
-    Entry(model.SpecAccepted, ("reconciler",), 500, version=3),
+    Entry(model.SpecAccepted, ("reconciler",), 500, version=4),
     Entry(model.Scaled, ("reconciler",), REPLICAS * 0.5),
     Entry(model.Unservable, ("reconciler",), 100),
     Entry(model.Retried, ("reconciler",), 100),
@@ -163,8 +168,12 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(request.BackendRemovalRequested, ("gateway",), NODES * 0.05, ignorable=True),
     Entry(request.SecretRequested, ("gateway",), 10, ignorable=True),
     Entry(request.SecretRemovalRequested, ("gateway",), 1, ignorable=True),
-    Entry(request.DeployRequested, ("gateway",), 500, version=3),
-    Entry(request.TrialRequested, ("gateway",), 100, ignorable=True, version=3),
+    Entry(request.FilesFetchRequested, ("gateway",), NODES * 0.02, ignorable=True),
+    Entry(request.FilesPinRequested, ("gateway",), NODES * 0.01, ignorable=True),
+    Entry(request.FilesUnpinRequested, ("gateway",), NODES * 0.01, ignorable=True),
+    Entry(request.FilesRemovalRequested, ("gateway",), NODES * 0.02, ignorable=True),
+    Entry(request.DeployRequested, ("gateway",), 500, version=4),
+    Entry(request.TrialRequested, ("gateway",), 100, ignorable=True, version=4),
     Entry(request.DeleteRequested, ("gateway",), 200),
     Entry(request.RetryRequested, ("gateway",), 100),
     Entry(request.UnloadRequested, ("gateway",), 100),

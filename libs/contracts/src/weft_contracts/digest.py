@@ -3,9 +3,11 @@
 import hashlib
 import json
 
-from weft_contracts.facts.values import BuiltinSource, LoraAdapter, ModelSpec, PathSource, SimulatedSource
+from weft_contracts.facts.lora import LoraAdapter
+from weft_contracts.facts.values import ModelSpec
+from weft_contracts.source_keys import place_key
 
-_RUN_FIELDS = {"source", "engine", "context_tokens", "concurrency", "engine_args", "weights", "adapters"}
+_RUN_FIELDS = {"source", "engine", "context_tokens", "concurrency", "engine_args", "weights", "adapters", "files"}
 
 
 def revision_digest(spec: ModelSpec) -> str:
@@ -14,6 +16,7 @@ def revision_digest(spec: ModelSpec) -> str:
     How many replicas there are and where they go is not part of it.
     """
     body = spec.model_dump(mode="json", include=_RUN_FIELDS)
+    body["source"].pop("secret", None)
     for adapter in body.get("adapters", ()):
         del adapter["name"]  # for people and logs
     for newer in ("embeds", "fingerprint"):  # than digests that are in the log
@@ -32,12 +35,8 @@ def lora_key(adapter: LoraAdapter) -> str:
     return f"{LORA}{adapter.path}"
 
 
-def source_key(spec: ModelSpec) -> str:
-    """A model's source as inspections name it: `builtin:<name>`, `path:<path>` or `simulated:`."""
-    match spec.source:
-        case BuiltinSource(name=name):
-            return f"builtin:{name}"
-        case PathSource(path=path):
-            return f"path:{path}"
-        case SimulatedSource():
-            return "simulated:"
+def files_digest(spec: ModelSpec) -> str:
+    """What names the files that workers fetch for a spec: 16 hex digits over its source and their list, whatever
+    secret lets its readers in."""
+    body = [place_key(spec.source), [file.model_dump(mode="json") for file in spec.files]]
+    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]

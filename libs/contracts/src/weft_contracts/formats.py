@@ -24,6 +24,14 @@ WORKERS_READ: Mapping[str, int] = MappingProxyType(
     {fact: version for fact, version in READS.items() if fact.startswith(_WORKERS)}
 )
 """Those of them that stand in a worker's part of the log."""
+_SAID_SINCE: Mapping[int, str] = MappingProxyType(
+    {
+        2: "lists and objects among an engine's arguments",
+        3: "LoRA adapters",
+        4: "models that workers fetch",
+    }
+)
+"""What a version first says, for people."""
 _NAMED = re.compile(r"([a-z-]+)(?: formats=([0-9]{1,9}))?")
 
 
@@ -42,7 +50,7 @@ def unwritable(fact: Fact, raised: Mapping[str, int]) -> str | None:
     name = f"{fact.kind}.{fact.type}"
     if fact.v <= raised.get(name, 1):
         return None
-    what = "LoRA adapters" if fact.v > 2 else "lists and objects among an engine's arguments"
+    what = _SAID_SINCE[min(fact.v, max(_SAID_SINCE))]
     return f"{what} wait until the whole mesh reads them: upgrade what is older, then `weft upgrade finish`"
 
 

@@ -1,9 +1,10 @@
 """Live figures on SIGNALS: last value per subject, may be lost, never the truth."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, Field
 
+from weft_contracts.facts.source import FilesDigest
 from weft_contracts.facts.values import EngineName, Vendor
 from weft_contracts.ids import NodeId, ReplicaId
 
@@ -11,11 +12,19 @@ PROGRESS_BYTES = 64 * 1024
 """Of a node's progress, as JSON: more is not read."""
 PROGRESS_AGAIN_S = 10.0
 """A progress that stands still is said again after so long."""
-InstallPhase = Literal["queued", "waiting", "resolving", "fetching", "placing", "checking"]
+InstallPhase = Literal["queued", "waiting", "resolving", "fetching", "building", "placing", "checking"]
 """`queued`: others are installed first; `waiting`: another worker of this machine installs it."""
+FetchPhase = Literal["waiting", "fetching", "placing"]
+"""`waiting`: others are fetched first; `placing`: all is here, and is laid out as the engine wants it."""
 Bytes = Annotated[int, Field(ge=0, le=1 << 60)]
 Seconds = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 Word = Annotated[str, Field(max_length=128, pattern=r"^[A-Za-z0-9._!+-]*$")]
+
+
+Line = Annotated[str, Field(max_length=300, pattern=r"^[ -~]*$")]
+"""Of plain characters, for people."""
+MOST_FETCHES = 16
+"""That one signal tells of."""
 
 
 class ReplicaLoad(BaseModel, frozen=True):
@@ -66,6 +75,31 @@ class LoadSaid(BaseModel, frozen=True):
     """Since the engine was seen to take the first."""
 
 
+NO_REPLICA: Final = ReplicaId("")
+"""In the place of a replica: the node is to have it whether one needs it or not."""
+
+
+class FetchSaid(BaseModel, frozen=True):
+    """A model's files that a node fetches from their source, for a replica or ahead of need. Replicas that wait for
+    the same say the same."""
+
+    replica: ReplicaId
+    """`NO_REPLICA`: none waits for them."""
+    files: FilesDigest = ""
+    source: Line
+    """Without what may be secret in it."""
+    phase: FetchPhase
+    file: Line = ""
+    """The one that is on its way."""
+    fetched: Bytes = 0
+    total: Bytes = 0
+    """Bytes of the files that are here, and of all."""
+    rate: Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)] = 0.0
+    """Bytes a second of late; 0: not known."""
+    fetching_s: Seconds = 0.0
+    """Since the first was begun."""
+
+
 class MemorySaid(BaseModel, frozen=True):
     """What a replica's processes hold of a device that it claims."""
 
@@ -75,17 +109,19 @@ class MemorySaid(BaseModel, frozen=True):
 
 
 class NodeProgress(BaseModel, frozen=True):
-    """`weft.sig.node.<node>.progress`: what a node installs and loads, and what runs there holds of its devices."""
+    """`weft.sig.node.<node>.progress`: what a node installs, fetches and loads, and what runs there holds of its
+    devices."""
 
     node: NodeId
     installs: Annotated[tuple[InstallSaid, ...], Field(max_length=32)] = ()
     loads: Annotated[tuple[LoadSaid, ...], Field(max_length=64)] = ()
+    fetches: Annotated[tuple[FetchSaid, ...], Field(max_length=MOST_FETCHES)] = ()
     memory: Annotated[tuple[MemorySaid, ...], Field(max_length=256)] = ()
 
     @property
     def moves(self) -> bool:
         """Whether it is about something that will end."""
-        return bool(self.installs or self.loads)
+        return bool(self.installs or self.fetches or self.loads)
 
 
 class Lease(BaseModel, frozen=True):

@@ -9,16 +9,21 @@ from typing import cast
 from weft_contracts.backends.faults import fault_of_recipe
 from weft_contracts.backends.reading import BadRecipe, document, recipe_of
 from weft_contracts.backends.recipe import BackendRecipe, BackendVariant, SystemNeed
+from weft_contracts.backends.source_build import TOOLS, BuildTool, SourceBuild, environment_of
 from weft_contracts.facts.values import EngineName
 
 __all__ = [
+    "TOOLS",
     "BackendRecipe",
     "BackendVariant",
     "BadRecipe",
+    "BuildTool",
     "Recipes",
+    "SourceBuild",
     "SystemNeed",
     "builtin_recipes",
     "document",
+    "environment_of",
     "fault_of_recipe",
     "recipe_of",
 ]

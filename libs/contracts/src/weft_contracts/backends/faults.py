@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from weft_contracts.backends.recipe import MOST_BYTES, BackendRecipe, BackendVariant, numbers
+from weft_contracts.backends.source_build import SourceBuild, faults_of
 from weft_contracts.engines.profile import EngineProfile
 
 _PINNED = re.compile(r"[^=<>!~,]+==[^*,]+")
@@ -44,6 +45,21 @@ def _variant(variant: BackendVariant) -> Iterator[str]:
             yield f"hashes.{requirement} names no single version: want name==version"
     if variant.locked and (without := [r for r in variant.requirements if r not in variant.hashes]):
         yield f"locked is true and {without[0]} has no hashes: give some for each requirement"
+    if variant.source is not None:
+        yield from _built(variant, variant.source)
     for need in variant.needs:
         if not need.name.startswith(_KINDS[need.kind]):
             yield f"needs: {need.name} is no {need.kind}"
+
+
+def _built(variant: BackendVariant, source: SourceBuild) -> Iterator[str]:
+    """What is built runs code of its own before anything is looked at, so it is one known archive."""
+    wanted = f"{variant.package}=={variant.version}"
+    if wanted not in variant.requirements:
+        yield f"source is given and requirements lack {wanted}, which it would build"
+    elif wanted not in variant.hashes:
+        yield f"source is given and {wanted} has no hashes: what is built here is locked to one archive"
+    for requirement in source.requirements:
+        if _PINNED.fullmatch(requirement) is None:
+            yield f"source.requirements: {requirement} names no single version: want name==version"
+    yield from faults_of(source, variant.package)

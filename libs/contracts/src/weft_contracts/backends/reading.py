@@ -6,6 +6,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from weft_contracts.backends.recipe import BackendRecipe, BackendVariant, SystemNeed
+from weft_contracts.backends.source_build import SourceBuild
 
 MOST_TEXT = 64 * 1024
 MOST_DEPTH = 32
@@ -61,6 +62,9 @@ def _unknown(body: object) -> Iterator[str]:
         yield from (f"variants.{at}.{name}" for name in variant if name not in BackendVariant.model_fields)
         for nth, need in enumerate(_mappings(variant.get("needs"))):
             yield from (f"variants.{at}.needs.{nth}.{name}" for name in need if name not in SystemNeed.model_fields)
+        if isinstance(source := variant.get("source"), Mapping):
+            said = cast("Mapping[str, Any]", source)
+            yield from (f"variants.{at}.source.{name}" for name in said if name not in SourceBuild.model_fields)
 
 
 def _mappings(value: object) -> Iterator[Mapping[str, Any]]:

@@ -10,87 +10,24 @@ import json
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from weft_contracts.facts.fact import Value
-from weft_contracts.facts.values import Count, EngineName, Vendor
+from weft_contracts.backends.source_build import SourceBuild
+from weft_contracts.backends.vocabulary import (
+    Build,
+    Distribution,
+    DriverVersion,
+    Hash,
+    Requirement,
+    Sentence,
+    Thing,
+    Version,
+)
+from weft_contracts.facts.fact import Count, Value
+from weft_contracts.facts.values import EngineName, Vendor
 
 MOST_BYTES = 16 * 1024
 """Of a recipe, as JSON: it stands in every service's memory, and a part of it in assignments."""
-_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?"
-_RANGE = r"(?:===?|[~<>!]=|[<>])[0-9][A-Za-z0-9.!+*_-]{0,63}"
-_REQUIREMENT = re.compile(rf"({_NAME})(\[{_NAME}(?:,{_NAME}){{0,7}}\])?({_RANGE}(?:,{_RANGE}){{0,7}})?")
-_DISTRIBUTION = re.compile(_NAME)
-_VERSION = re.compile(r"[0-9][A-Za-z0-9.!+_-]{0,63}")
-_DRIVER = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6}){0,4}")
-_BUILD = re.compile(r"[a-z0-9]{1,16}")
-_HASH = re.compile(r"sha256:[0-9a-f]{64}")
-_LIBRARY = re.compile(r"lib[A-Za-z0-9._+-]{1,60}\.so(\.[0-9]{1,4}){0,3}")
-_DEVICE = re.compile(r"/dev/[a-z0-9_-]{1,32}(/[a-z0-9_-]{1,32}){0,2}")
-
-
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= 60 else text[:59] + "…")
-
-
-def _requirement(text: str) -> str:
-    if _REQUIREMENT.fullmatch(text) is None:
-        raise ValueError(
-            f"{_shown(text)} is no requirement: want a name and versions like vllm==0.32.0, without spaces, options, "
-            "paths, addresses or markers"
-        )
-    return text
-
-
-def _distribution(text: str) -> str:
-    if _DISTRIBUTION.fullmatch(text) is None:
-        raise ValueError(f"{_shown(text)} is no name of a distribution: want letters, digits, '.', '_' and '-'")
-    return text
-
-
-def _version(text: str) -> str:
-    if _VERSION.fullmatch(text) is None:
-        raise ValueError(f"{_shown(text)} is no version: want one like 0.32.0")
-    return text
-
-
-def _driver(text: str) -> str:
-    if text and _DRIVER.fullmatch(text) is None:
-        raise ValueError(f"{_shown(text)} is no driver's version: want numbers with points between, like 575.51")
-    return text
-
-
-def _hash(text: str) -> str:
-    if _HASH.fullmatch(text) is None:
-        raise ValueError(f"{_shown(text)} is no hash: want sha256: and 64 hexadecimal digits")
-    return text
-
-
-def _sentence(text: str) -> str:
-    if not text.strip() or not text.isprintable() or len(text) > 300:
-        raise ValueError(f"{_shown(text)} is no sentence: want 1 to 300 characters that can be printed")
-    return text
-
-
-def _build(text: str) -> str:
-    if text and _BUILD.fullmatch(text) is None:
-        raise ValueError(f"{_shown(text)} is no build: want letters and digits like rocm")
-    return text
-
-
-Requirement = Annotated[str, AfterValidator(_requirement)]
-Distribution = Annotated[str, AfterValidator(_distribution)]
-Version = Annotated[str, AfterValidator(_version)]
-DriverVersion = Annotated[str, AfterValidator(_driver)]
-Build = Annotated[str, AfterValidator(_build)]
-Hash = Annotated[str, AfterValidator(_hash)]
-Sentence = Annotated[str, AfterValidator(_sentence)]
-
-
-def _thing(text: str) -> str:
-    if _LIBRARY.fullmatch(text) is None and _DEVICE.fullmatch(text) is None:
-        raise ValueError(f"{_shown(text)} can't be looked for: want a library like libgomp.so.1, or a file in /dev")
-    return text
 
 
 class SystemNeed(Value, frozen=True):
@@ -98,7 +35,7 @@ class SystemNeed(Value, frozen=True):
 
     kind: Literal["library", "device"]
     """A shared library that the loader finds; a device file that the worker may read and write."""
-    name: Annotated[str, AfterValidator(_thing)]
+    name: Thing
     say: Sentence
     """Told to people where it is not there: what to install or set."""
 
@@ -132,6 +69,8 @@ class BackendVariant(Value, frozen=True):
     disk: Count
     """Bytes that it takes."""
     needs: Annotated[tuple[SystemNeed, ...], Field(max_length=16)] = ()
+    source: SourceBuild | None = None
+    """How `package` is built on the node, where no index has it built for these devices; None: nothing is built."""
 
     def __hash__(self) -> int:
         return hash((self.vendor, self.package, self.version))

@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from weft_contracts.facts.fact import Value
-from weft_contracts.facts.values import MOST_LORA_ADAPTERS, Count, EngineName, Vendor
+from weft_contracts.facts.fact import Count, Value
+from weft_contracts.facts.lora import MOST_LORA_ADAPTERS
+from weft_contracts.facts.values import EngineName, Vendor
 
 Task = Literal["chat", "embeddings", "rerank"]
 FileFormat = Literal["gguf", "safetensors"]

@@ -35,6 +35,11 @@ def fault_of_url(url: str) -> str | None:
         return "holds a query or a fragment: want what paths like /chat/completions are appended to"
     if port == 0:
         return "names port 0: want 1 to 65535"
+    return fault_of_host(host)
+
+
+def fault_of_host(host: str) -> str | None:
+    """Why no server is asked that is called so, by a name or an address; None where one may be."""
     try:
         return fault_of_address(host)
     except ValueError:
@@ -44,17 +49,17 @@ def fault_of_url(url: str) -> str | None:
 def fault_of_address(address: str) -> str | None:
     """Why nothing at this address is asked; None where it may be. Raises ValueError for what is no address."""
     found = ipaddress.ip_address(address)
-    plain = _unwrapped(found)
+    plain = unwrapped(found)
     if plain in _METADATA:
-        return f"{address} is {_METADATA[plain]}, which no engine asks"
+        return f"{address} is {_METADATA[plain]}, which is never asked"
     if plain.is_link_local or getattr(found, "scope_id", None):
-        return f"{address} is a link-local address, which no engine asks"
+        return f"{address} is a link-local address, which is never asked"
     if plain.is_unspecified or plain.is_multicast or plain == ipaddress.IPv4Address("255.255.255.255"):
         return f"{address} is no single machine's address"
     return None
 
 
-def _unwrapped(address: _Address) -> _Address:
+def unwrapped(address: _Address) -> _Address:
     """The IPv4 address that an IPv6 one stands for, where it does."""
     if isinstance(address, ipaddress.IPv4Address):
         return address

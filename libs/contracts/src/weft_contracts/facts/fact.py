@@ -6,6 +6,9 @@ from pydantic import BaseModel, Field
 
 from weft_contracts.subjects import Kind
 
+Count = Annotated[int, Field(ge=0, le=1 << 53)]
+"""A number of bytes or things, as a machine may say it."""
+
 
 class Value(BaseModel, frozen=True, extra="ignore", allow_inf_nan=False):
     """A part of a fact. Unknown fields are passed over: schemas change by adding."""
@@ -24,7 +27,7 @@ class Versioned(Fact, frozen=True):
 
     newest: ClassVar[int] = 2
     """The highest version that this code knows."""
-    v: Annotated[int, Field(ge=1, le=3)] = 1
+    v: Annotated[int, Field(ge=1, le=4)] = 1
 
     @property
     def needs(self) -> int:

@@ -19,7 +19,7 @@ class Requested(_Inspection, frozen=True):
 
     type: Literal["requested"] = "requested"
     source: str
-    """`builtin:<name>` or `path:<path>`."""
+    """See `source_keys.source_key`."""
     engine: EngineName
     formats: Annotated[tuple[FileFormat, ...], Field(exclude_if=lambda formats: not formats)] = ()
     """That the engine loads, for a node that doesn't know the engine yet; empty: it is one that Weft comes with."""

@@ -4,10 +4,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.fact import Count, Fact
+from weft_contracts.facts.source import FilesDigest, RemoteSource, SourceFiles
 from weft_contracts.facts.values import (
     Backend,
-    Count,
     EngineName,
     Hardware,
     InstalledBackend,
@@ -52,10 +52,16 @@ class FileFound(_Machine, frozen=True):
     type: Literal["file_found"] = "file_found"
     inspection: InspectionId
     source: str
-    """`builtin:<name>` or `path:<path>`."""
+    """See `source_keys.source_key`."""
     size: Count
     weights: Weights
     metadata: tuple[MetadataFile, ...] = ()
+    files: Annotated[SourceFiles, Field(exclude_if=lambda files: not files)] = ()
+    """Of a source that workers fetch: see `ModelSpec.files`."""
+    pinned: Annotated[RemoteSource | None, Field(discriminator="kind", exclude_if=lambda source: source is None)] = None
+    """That source with the commit that its revision was at."""
+    licence: Annotated[str, Field(max_length=64, exclude_if=lambda text: not text)] = ""
+    """Its short name, where the source tells one."""
 
 
 class FileMissing(_Machine, frozen=True):
@@ -65,6 +71,30 @@ class FileMissing(_Machine, frozen=True):
     inspection: InspectionId
     source: str
     reason: str
+
+
+class FilesCame(_Machine, frozen=True):
+    """A model's files, fetched from elsewhere, lie verified on the node's disk."""
+
+    type: Literal["files_came"] = "files_came"
+    files: FilesDigest
+    bytes: Count
+
+
+class FilesGone(_Machine, frozen=True):
+    """They no longer do."""
+
+    type: Literal["files_gone"] = "files_gone"
+    files: FilesDigest
+
+
+class FilesFailed(_Machine, frozen=True):
+    """Files that the node is to have could not be fetched. Told once for each reason; it tries on by itself."""
+
+    type: Literal["files_failed"] = "files_failed"
+    files: FilesDigest
+    reason: Annotated[str, Field(max_length=2000)]
+    """A sentence for people."""
 
 
 class PressureChanged(_Machine, frozen=True):
@@ -90,5 +120,6 @@ class InstallFailed(_Machine, frozen=True):
 
 
 MachineFact = Annotated[
-    Reported | FileFound | FileMissing | PressureChanged | InstallFailed, Field(discriminator="type")
+    Reported | FileFound | FileMissing | FilesCame | FilesGone | FilesFailed | PressureChanged | InstallFailed,
+    Field(discriminator="type"),
 ]

@@ -18,7 +18,7 @@ class SpecAccepted(Versioned, _Model, frozen=True):
     """A new revision. The first one makes the model."""
 
     type: Literal["spec_accepted"] = "spec_accepted"
-    newest: ClassVar[int] = 3
+    newest: ClassVar[int] = 4
     name: str
     revision: int
     digest: str
@@ -47,6 +47,9 @@ class Unservable(_Model, frozen=True):
     type: Literal["unservable"] = "unservable"
     revision: int
     reason: str
+    recipe: Annotated[str, Field(max_length=64)] = ""
+    """Digest of what its engine ran in, where only that failed: the revision goes on in what it served in before.
+    Empty: the revision itself."""
 
 
 class Retried(_Model, frozen=True):

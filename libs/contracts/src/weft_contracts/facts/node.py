@@ -5,7 +5,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from weft_contracts.backends.recipe import BackendVariant
-from weft_contracts.facts.fact import Fact, Versioned
+from weft_contracts.facts.fact import Count, Fact, Versioned
+from weft_contracts.facts.source import FetchedSource, FilesDigest, SourceFiles
 from weft_contracts.facts.values import Addresses, Caps, EngineName, Member, ModelSpec, NodeKind
 from weft_contracts.ids import ModelId, NodeId, ReplicaId, TokenId
 from weft_contracts.subjects import Kind
@@ -168,7 +169,7 @@ class Assigned(Versioned, _Node, frozen=True):
     """A replica, or its rank on this node, is to run here. Complete in itself."""
 
     type: Literal["assigned"] = "assigned"
-    newest: ClassVar[int] = 3
+    newest: ClassVar[int] = 4
     replica: ReplicaId
     model: ModelId
     model_name: str
@@ -227,6 +228,29 @@ class BackendRetired(_Node, frozen=True):
     why: str = ""
 
 
+class FilesWanted(_Node, frozen=True):
+    """The node is to have these files of a model and to keep them, whether a replica needs them or not. Complete in
+    itself; it stands until they are retired."""
+
+    type: Literal["files_wanted"] = "files_wanted"
+    files: FilesDigest
+    source: Annotated[FetchedSource, Field(discriminator="kind")]
+    listed: SourceFiles
+    """As in the spec of the model that they are of."""
+    bytes: Count
+    model_name: str = ""
+    """Of the model that they were asked for, for people."""
+
+
+class FilesRetired(_Node, frozen=True):
+    """The node need not keep these files of a model any more: they are collected as others are."""
+
+    type: Literal["files_retired"] = "files_retired"
+    files: FilesDigest
+    remove: bool = False
+    """They are to go from its disk once nothing there uses them."""
+
+
 NodeFact = Annotated[
     Joined
     | Rejoined
@@ -248,6 +272,8 @@ NodeFact = Annotated[
     | Assigned
     | Unassigned
     | BackendWanted
-    | BackendRetired,
+    | BackendRetired
+    | FilesWanted
+    | FilesRetired,
     Field(discriminator="type"),
 ]

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from weft_contracts.facts.fact import Fact
-from weft_contracts.facts.values import Count, EngineName, MetadataFile, Port
+from weft_contracts.facts.fact import Count, Fact
+from weft_contracts.facts.values import EngineName, MetadataFile, Port
 from weft_contracts.ids import Incarnation
 from weft_contracts.subjects import Kind
 
@@ -50,7 +50,10 @@ class Ready(_Run, frozen=True):
     engine: EngineName
     engine_version: str
     metadata: tuple[MetadataFile, ...] = ()
-    """What the node's file server offers for this replica."""
+    """The model's small files as they are on its node: see `published_card`."""
+    self_hosted: Annotated[bool | None, Field(exclude_if=lambda value: value is None)] = None
+    """Whether the node's file server offers them; False: they are to be had at the source alone. None: it offers them
+    for the replica alone, since its worker is older than cards."""
 
 
 class Degraded(_Run, frozen=True):

@@ -1,11 +1,14 @@
 """Values that several facts share. Sizes are bytes, times seconds, unless a name says otherwise."""
 
-import math
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, JsonValue, Tag
+from pydantic import Field
 
-from weft_contracts.facts.fact import Value
+from weft_contracts.facts.arguments import ArgumentValue
+from weft_contracts.facts.fact import Count, Value
+from weft_contracts.facts.layers import MOST_LAYER_RUNS, LayerRun
+from weft_contracts.facts.lora import MOST_LORA_ADAPTERS, LoraAdapter
+from weft_contracts.facts.source import FetchedSource, Source, SourceFiles
 from weft_contracts.ids import NodeId
 
 Vendor = Literal["nvidia", "amd", "intel", "apple", "ascend", "cpu"]
@@ -16,44 +19,6 @@ Scope = Literal["admin", "inference", "read"]
 """What an API key lets its bearer do: everything; ask models; look at the mesh without changing it."""
 NodeKind = Literal["worker", "agent"]
 """A worker runs models; an agent does not, and is placed nothing on."""
-Scalar = bool | int | float | str
-MOST_DEPTH = 8
-"""Lists and objects within one another, in one of an engine's arguments."""
-MOST_VALUES = 1024
-"""In one of an engine's arguments, counting each list, object and name."""
-
-
-def _bounded(given: list[JsonValue] | dict[str, JsonValue]) -> list[JsonValue] | dict[str, JsonValue]:
-    """Raises ValueError for what is too deep or too large, or no JSON."""
-    open: list[tuple[JsonValue, int]] = [(given, 1)]
-    count = 0
-    while open:
-        value, depth = open.pop()
-        count += 1 + (len(value) if isinstance(value, dict) else 0)
-        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-        if count + (len(inner) if inner is not None else 0) > MOST_VALUES:
-            raise ValueError(f"an argument holds at most {MOST_VALUES} values")
-        if inner is not None and depth > MOST_DEPTH:
-            raise ValueError(f"an argument's lists and objects lie at most {MOST_DEPTH} deep in one another")
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"{value} is no number of JSON")
-        open += [(each, depth + 1) for each in inner or ()]
-    return given
-
-
-def _shape(given: object) -> str:
-    return "list" if isinstance(given, list) else "object" if isinstance(given, dict) else "plain"
-
-
-ArgumentValue = Annotated[
-    Annotated[Scalar, Tag("plain")]
-    | Annotated[list[JsonValue], AfterValidator(_bounded), Tag("list")]
-    | Annotated[dict[str, JsonValue], AfterValidator(_bounded), Tag("object")],
-    Discriminator(_shape),
-]
-"""What one of an engine's arguments may be: a plain value, or a bounded list or object of JSON."""
-Count = Annotated[int, Field(ge=0, le=1 << 53)]
-"""A number of bytes or things, as a machine may say it."""
 Port = Annotated[int, Field(ge=0, le=65535)]
 
 
@@ -68,6 +33,8 @@ class Device(Value, frozen=True):
     uuid: str = ""
     number: Count | None = None
     """How its vendor's own tools count it, from 0."""
+    pci: str = ""
+    """Where it is on the machine's PCI bus, `0000:4d:00.0`, as other runtimes know it too; empty: not known."""
     driver: str | None = None
     compute_capability: str | None = None
     """As the vendor says it: `9.0`, `gfx942`."""
@@ -137,6 +104,14 @@ class Installs(Value, frozen=True):
     """Of the disk that takes it; None: not known."""
     own_index: bool = False
     """Whether its operator named an index, or a folder for one: builds that the public index has not may be there."""
+    room: Annotated[dict[str, Count], Field(max_length=64)] = {}
+    """Bytes that must be free before another try, by the recipe's digest, of what the disk had too little for."""
+    builds: tuple[str, ...] | None = None
+    """What it has to build engines with (`BuildTool`); None: its worker builds none."""
+
+    def lacks_room(self, recipe: str, estimate: int = 0) -> bool:
+        """Whether the disk has too little for what a recipe makes: less than `estimate` bytes, or than a try showed."""
+        return self.disk_free is not None and self.disk_free < max(estimate, self.room.get(recipe, 0))
 
 
 class Addresses(Value, frozen=True):
@@ -175,20 +150,6 @@ class MetadataFile(Value, frozen=True):
     size: Count
     blake3: str
     """64 hexadecimal digits."""
-
-
-MOST_LAYER_RUNS = 256
-"""Runs of like layers that are told of a model."""
-
-
-class LayerRun(NamedTuple):
-    """Layers of a model that follow one another and are alike; on the wire a list of three numbers."""
-
-    layers: Annotated[int, Field(ge=1, le=65535)]
-    bytes: Count
-    """Weights of each."""
-    kv_bytes_per_token: Count
-    """Of each, with values of 16 bits."""
 
 
 class Weights(Value, frozen=True):
@@ -237,49 +198,6 @@ def _layers_of(weights: Weights) -> dict[str, object]:
     return {name: getattr(weights, name) for name in ("layer_runs", "output_bytes", "input_bytes")}
 
 
-class BuiltinSource(Value, frozen=True):
-    """A model that ships with the project and so is on every worker."""
-
-    kind: Literal["builtin"] = "builtin"
-    name: str
-
-
-class PathSource(Value, frozen=True):
-    """A file or folder that workers have on their own disks."""
-
-    kind: Literal["path"] = "path"
-    path: str
-
-
-class SimulatedSource(Value, frozen=True):
-    """No files: for an engine that takes none."""
-
-    kind: Literal["simulated"] = "simulated"
-
-
-Source = Annotated[BuiltinSource | PathSource | SimulatedSource, Field(discriminator="kind")]
-
-
-MOST_LORA_ADAPTERS = 16
-"""That one spec names."""
-LoraName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
-LoraScale = Annotated[float, Field(ge=-100, le=100)]
-
-
-class LoraAdapter(Value, frozen=True):
-    """A LoRA that is loaded with a model and applied to all that the model answers."""
-
-    name: LoraName
-    path: str
-    """Where workers have it on their own disks: a GGUF file for a GGUF model, else a folder as peft writes it."""
-    scale: LoraScale = 1.0
-    """How much of it is applied; 0: nothing."""
-    bytes: Annotated[Count, Field(exclude_if=lambda size: not size)] = 0
-    """Of its tensors. This and the next are filled in by the reconciler from what the workers found."""
-    fingerprint: Annotated[str, Field(exclude_if=lambda text: not text)] = ""
-    """Of its content."""
-
-
 class ModelSpec(Value, frozen=True):
     """What an admin wants of a model. A change of it is a new revision."""
 
@@ -297,15 +215,20 @@ class ModelSpec(Value, frozen=True):
     """Labels that a node must bear; `!key` with an empty value: must not bear."""
     strategy: Literal["binpack", "spread"] = "binpack"
     weights: Weights = Weights(format="none")
-    """Filled in by the reconciler from what the workers' inspections found."""
+    """Filled in by the reconciler from what the workers' inspections found; of an upload its sender read them."""
     adapters: Annotated[
         tuple[LoraAdapter, ...], Field(max_length=MOST_LORA_ADAPTERS, exclude_if=lambda adapters: not adapters)
     ] = ()
+    files: Annotated[SourceFiles, Field(exclude_if=lambda files: not files)] = ()
+    """Of a source that workers fetch: which files make the model, the one that the engine is told first. Filled in by
+    the reconciler from what an inspection found; of an upload it is whoever sends them that tells."""
 
     @property
     def needs(self) -> int:
         """The lowest version of a fact that can say this spec: 2 where an argument is a list or an object, 3 with
-        LoRA adapters: who doesn't know them would answer without."""
+        LoRA adapters: who doesn't know them would answer without; 4 with a source that is fetched, or sent."""
+        if isinstance(self.source, FetchedSource):
+            return 4
         if self.adapters:
             return 3
         return 2 if any(isinstance(value, list | dict) for value in self.engine_args.values()) else 1

@@ -689,10 +689,13 @@ class Count(_message.Message):
     CHAT_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     HANDLE_FIELD_NUMBER: _builtins.int
+    IDS_FIELD_NUMBER: _builtins.int
     question: _builtins.int
     text: _builtins.str
     handle: _builtins.str
     """of a Put whose bytes are a serialized Prompt"""
+    ids: _builtins.bool
+    """the tokens' ids are wanted as well; an older engine passes over it"""
     @_builtins.property
     def chat(self) -> Global___Chat: ...
     def __init__(
@@ -702,10 +705,11 @@ class Count(_message.Message):
         chat: Global___Chat | None = ...,
         text: _builtins.str = ...,
         handle: _builtins.str = ...,
+        ids: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["chat", b"chat", "handle", b"handle", "prompt", b"prompt", "text", b"text"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chat", b"chat", "handle", b"handle", "prompt", b"prompt", "question", b"question", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chat", b"chat", "handle", b"handle", "ids", b"ids", "prompt", b"prompt", "question", b"question", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_prompt: _TypeAlias = _typing.Literal["chat", "text", "handle"]  # noqa: Y015
     _WhichOneofArgType_prompt: _TypeAlias = _typing.Literal["prompt", b"prompt"]  # noqa: Y015
@@ -978,17 +982,22 @@ class Answer(_message.Message):
     HANDLE_FIELD_NUMBER: _builtins.int
     VECTORS_FIELD_NUMBER: _builtins.int
     FAULT_FIELD_NUMBER: _builtins.int
+    IDS_FIELD_NUMBER: _builtins.int
     question: _builtins.int
     error: _builtins.str
     """empty: the answer is below"""
     count: _builtins.int
     handle: _builtins.str
-    """embeddings and scores: read by Get"""
+    """embeddings, scores, and ids (a serialized TokenIds) that fit no frame: read by Get"""
     fault: Global___Fault.ValueType
     """with an error"""
     @_builtins.property
     def vectors(self) -> Global___Vectors:
         """embeddings that fit a frame, instead of a handle"""
+
+    @_builtins.property
+    def ids(self) -> Global___TokenIds:
+        """of a Count that asked for them, where the engine tells them"""
 
     def __init__(
         self,
@@ -999,10 +1008,11 @@ class Answer(_message.Message):
         handle: _builtins.str = ...,
         vectors: Global___Vectors | None = ...,
         fault: Global___Fault.ValueType = ...,
+        ids: Global___TokenIds | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["vectors", b"vectors"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["ids", b"ids", "vectors", b"vectors"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "error", b"error", "fault", b"fault", "handle", b"handle", "question", b"question", "vectors", b"vectors"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "error", b"error", "fault", b"fault", "handle", b"handle", "ids", b"ids", "question", b"question", "vectors", b"vectors"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

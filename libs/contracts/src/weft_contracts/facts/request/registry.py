@@ -1,24 +1,24 @@
-"""Requests for change, by the gateway; their outcomes, by the services that own them."""
+"""What the registry answers: requests about nodes, tokens, engines, secrets and the mesh."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from weft_contracts.aliases import AliasRule, AliasTargets
 from weft_contracts.backends.recipe import BackendRecipe
 from weft_contracts.engines.profile import EngineProfile
-from weft_contracts.facts.fact import Fact, Versioned
-from weft_contracts.facts.values import Addresses, Caps, EngineName, ModelSpec, NodeKind, Scope, VramBudget
-from weft_contracts.ids import KeyId, ModelId, NodeId, TokenId
+from weft_contracts.facts.fact import Versioned
+from weft_contracts.facts.request.request import Request
+from weft_contracts.facts.source import FilesDigest
+from weft_contracts.facts.values import Addresses, Caps, EngineName, NodeKind, VramBudget
+from weft_contracts.ids import ModelId, NodeId, TokenId
 from weft_contracts.secrets import SealedId, SecretName
-from weft_contracts.subjects import Kind
+
+MOST_FILE_NODES = 64
+"""Whose files one request changes: all of them, in one batch, or none."""
+FileNodes = Annotated[tuple[NodeId, ...], Field(max_length=MOST_FILE_NODES)]
 
 
-class _Request(Fact, frozen=True):
-    kind: ClassVar[Kind] = "request"
-
-
-class JoinRequested(_Request, frozen=True):
+class JoinRequested(Request, frozen=True):
     """A machine asks to join. The gateway has checked its token."""
 
     type: Literal["join_requested"] = "join_requested"
@@ -35,12 +35,12 @@ class JoinRequested(_Request, frozen=True):
     """When the machine signed this, on its own clock, in seconds since the epoch; 0: nobody noted it."""
 
 
-class ApprovalRequested(_Request, frozen=True):
+class ApprovalRequested(Request, frozen=True):
     type: Literal["approval_requested"] = "approval_requested"
     node: NodeId
 
 
-class RejectionRequested(_Request, frozen=True):
+class RejectionRequested(Request, frozen=True):
     """Turn a node away that waits for approval."""
 
     type: Literal["rejection_requested"] = "rejection_requested"
@@ -48,7 +48,7 @@ class RejectionRequested(_Request, frozen=True):
     why: str
 
 
-class CordonRequested(_Request, frozen=True):
+class CordonRequested(Request, frozen=True):
     """Place nothing new on a node."""
 
     type: Literal["cordon_requested"] = "cordon_requested"
@@ -56,7 +56,7 @@ class CordonRequested(_Request, frozen=True):
     why: str = ""
 
 
-class UncordonRequested(_Request, frozen=True):
+class UncordonRequested(Request, frozen=True):
     """Lift a cordon."""
 
     type: Literal["uncordon_requested"] = "uncordon_requested"
@@ -64,7 +64,7 @@ class UncordonRequested(_Request, frozen=True):
     why: str = ""
 
 
-class DrainRequested(_Request, frozen=True):
+class DrainRequested(Request, frozen=True):
     """Empty a node: what runs there is replaced elsewhere, finished and retired."""
 
     type: Literal["drain_requested"] = "drain_requested"
@@ -74,7 +74,7 @@ class DrainRequested(_Request, frozen=True):
     """What still runs so many seconds later is told and ended."""
 
 
-class ResumeRequested(_Request, frozen=True):
+class ResumeRequested(Request, frozen=True):
     """Lift a drain; a worker lifts only its own."""
 
     type: Literal["resume_requested"] = "resume_requested"
@@ -82,7 +82,7 @@ class ResumeRequested(_Request, frozen=True):
     why: Literal["admin", "worker"] = "admin"
 
 
-class LabelsRequested(_Request, frozen=True):
+class LabelsRequested(Request, frozen=True):
     """Change a node's labels, whatever it says of itself."""
 
     type: Literal["labels_requested"] = "labels_requested"
@@ -93,7 +93,7 @@ class LabelsRequested(_Request, frozen=True):
     """None: taken away."""
 
 
-class ReplicaCapRequested(_Request, frozen=True):
+class ReplicaCapRequested(Request, frozen=True):
     """So many replicas of one model on a node at most; 0: no cap; None: what the worker says."""
 
     type: Literal["replica_cap_requested"] = "replica_cap_requested"
@@ -101,7 +101,7 @@ class ReplicaCapRequested(_Request, frozen=True):
     replicas_per_model: Annotated[int, Field(ge=0)] | None
 
 
-class VramBudgetRequested(_Request, frozen=True):
+class VramBudgetRequested(Request, frozen=True):
     """So much of a node's devices for replicas at most; None: what the worker says."""
 
     type: Literal["vram_budget_requested"] = "vram_budget_requested"
@@ -109,7 +109,7 @@ class VramBudgetRequested(_Request, frozen=True):
     budget: VramBudget | None
 
 
-class RemovalRequested(_Request, frozen=True):
+class RemovalRequested(Request, frozen=True):
     """Take a node out of the mesh for good: its key can't come back. What runs there is drained first."""
 
     type: Literal["removal_requested"] = "removal_requested"
@@ -121,20 +121,20 @@ class RemovalRequested(_Request, frozen=True):
     """Of the drain; None: nothing is drained, and what runs there makes the request be refused."""
 
 
-class BrakeLiftRequested(_Request, frozen=True):
+class BrakeLiftRequested(Request, frozen=True):
     """What is silent is really gone: let it be replaced."""
 
     type: Literal["brake_lift_requested"] = "brake_lift_requested"
     why: str = ""
 
 
-class UpgradeFinishRequested(_Request, frozen=True):
+class UpgradeFinishRequested(Request, frozen=True):
     """Every part of the mesh is upgraded: let facts be written in their newest versions from here on."""
 
     type: Literal["upgrade_finish_requested"] = "upgrade_finish_requested"
 
 
-class TokenRequested(_Request, frozen=True):
+class TokenRequested(Request, frozen=True):
     """A new registration token. Its secret stays with who asked."""
 
     type: Literal["token_requested"] = "token_requested"
@@ -149,36 +149,14 @@ class TokenRequested(_Request, frozen=True):
     """As in `token.created`."""
 
 
-class TokenRevocationRequested(_Request, frozen=True):
+class TokenRevocationRequested(Request, frozen=True):
     """Let nobody join by a token any more."""
 
     type: Literal["token_revocation_requested"] = "token_revocation_requested"
     token: TokenId
 
 
-class KeyRequested(_Request, frozen=True):
-    """A new API key. Its secret stays with who asked, its name with the bucket `people`."""
-
-    type: Literal["key_requested"] = "key_requested"
-    key: KeyId
-    hash: str
-    """SHA-256 of the secret, in hex."""
-    prefix: str
-    scopes: tuple[Scope, ...]
-    models: tuple[str, ...] | None = None
-    """None: all."""
-    lasts_s: Annotated[float, Field(gt=0)] | None = None
-    """Seconds from the request; None: until it is revoked."""
-
-
-class KeyRevocationRequested(_Request, frozen=True):
-    """Let nothing new begin with an API key."""
-
-    type: Literal["key_revocation_requested"] = "key_revocation_requested"
-    key: KeyId
-
-
-class EngineProfileRequested(Versioned, _Request, frozen=True):
+class EngineProfileRequested(Versioned, Request, frozen=True):
     """Let the mesh know an engine by this profile; another one of that name is replaced."""
 
     type: Literal["engine_profile_requested"] = "engine_profile_requested"
@@ -189,14 +167,14 @@ class EngineProfileRequested(Versioned, _Request, frozen=True):
         return self.profile.needs
 
 
-class EngineProfileWithdrawalRequested(_Request, frozen=True):
+class EngineProfileWithdrawalRequested(Request, frozen=True):
     """Let the mesh forget an engine that no model uses."""
 
     type: Literal["engine_profile_withdrawal_requested"] = "engine_profile_withdrawal_requested"
     engine: EngineName
 
 
-class BackendRequested(_Request, frozen=True):
+class BackendRequested(Request, frozen=True):
     """Let nodes install an engine by this recipe; another one of that engine is replaced."""
 
     type: Literal["backend_requested"] = "backend_requested"
@@ -205,21 +183,21 @@ class BackendRequested(_Request, frozen=True):
     """Of the engine, where the mesh doesn't know it yet or by another."""
 
 
-class BackendWithdrawalRequested(_Request, frozen=True):
+class BackendWithdrawalRequested(Request, frozen=True):
     """Let nodes install an engine as Weft's own catalogue says, or not at all."""
 
     type: Literal["backend_withdrawal_requested"] = "backend_withdrawal_requested"
     engine: EngineName
 
 
-class BackendUpgradeRequested(_Request, frozen=True):
+class BackendUpgradeRequested(Request, frozen=True):
     """Replicas of this engine are to run in what its recipe says today."""
 
     type: Literal["backend_upgrade_requested"] = "backend_upgrade_requested"
     engine: EngineName
 
 
-class BackendInstallRequested(_Request, frozen=True):
+class BackendInstallRequested(Request, frozen=True):
     """Have a node install an engine before a replica needs it."""
 
     type: Literal["backend_install_requested"] = "backend_install_requested"
@@ -227,7 +205,7 @@ class BackendInstallRequested(_Request, frozen=True):
     engine: EngineName
 
 
-class BackendRemovalRequested(_Request, frozen=True):
+class BackendRemovalRequested(Request, frozen=True):
     """Have a node remove what it installed of an engine."""
 
     type: Literal["backend_removal_requested"] = "backend_removal_requested"
@@ -237,7 +215,7 @@ class BackendRemovalRequested(_Request, frozen=True):
     """Of this version alone; empty: all."""
 
 
-class SecretRequested(_Request, frozen=True):
+class SecretRequested(Request, frozen=True):
     """Keep a value for a name; the value lies sealed to the registry's key in the bucket of secrets."""
 
     type: Literal["secret_requested"] = "secret_requested"
@@ -245,92 +223,48 @@ class SecretRequested(_Request, frozen=True):
     sealed: SealedId
 
 
-class SecretRemovalRequested(_Request, frozen=True):
+class SecretRemovalRequested(Request, frozen=True):
     """Forget a secret that no live revision names."""
 
     type: Literal["secret_removal_requested"] = "secret_removal_requested"
     name: SecretName
 
 
-class DeployRequested(Versioned, _Request, frozen=True):
-    """A model, or a new revision of the model that bears this name."""
+class FilesFetchRequested(Request, frozen=True):
+    """Have nodes fetch the files of a model's present spec, and keep them."""
 
-    type: Literal["deploy_requested"] = "deploy_requested"
-    newest: ClassVar[int] = 3
-    name: str
-    spec: ModelSpec
-
-    @property
-    def needs(self) -> int:
-        return self.spec.needs
-
-
-class TrialRequested(Versioned, _Request, frozen=True):
-    """What would come of deploying this? Nodes are asked what they hold; nothing else changes."""
-
-    type: Literal["trial_requested"] = "trial_requested"
-    newest: ClassVar[int] = 3
-    name: str
-    spec: ModelSpec
-
-    @property
-    def needs(self) -> int:
-        return self.spec.needs
-
-
-class DeleteRequested(_Request, frozen=True):
-    type: Literal["delete_requested"] = "delete_requested"
+    type: Literal["files_fetch_requested"] = "files_fetch_requested"
     model: ModelId
+    nodes: FileNodes = ()
+    """These; none: as many as `count` says are chosen among those that lack them."""
+    count: Annotated[int, Field(ge=0, le=MOST_FILE_NODES)] = 0
 
 
-class RetryRequested(_Request, frozen=True):
-    """Lift `unservable` from a model."""
+class FilesPinRequested(Request, frozen=True):
+    """Have nodes keep files that lie there."""
 
-    type: Literal["retry_requested"] = "retry_requested"
-    model: ModelId
-
-
-class UnloadRequested(_Request, frozen=True):
-    """Take a model off a node."""
-
-    type: Literal["unload_requested"] = "unload_requested"
-    model: ModelId
-    node: NodeId
-    deadline_s: Annotated[float, Field(ge=0)] = 60.0
-    """How long what serves there may wait for others to serve in its place."""
+    type: Literal["files_pin_requested"] = "files_pin_requested"
+    files: FilesDigest
+    nodes: FileNodes = ()
+    """These; none: all that have them."""
 
 
-class AliasRequested(_Request, frozen=True):
-    """Let a name be an alias over these models; what it was an alias of before is replaced whole."""
+class FilesUnpinRequested(Request, frozen=True):
+    """Let nodes keep files no longer than they need them."""
 
-    type: Literal["alias_requested"] = "alias_requested"
-    name: str
-    rule: AliasRule
-    targets: AliasTargets
-
-
-class AliasRemovalRequested(_Request, frozen=True):
-    """Let a name be no alias any more. Its models stay."""
-
-    type: Literal["alias_removal_requested"] = "alias_removal_requested"
-    name: str
+    type: Literal["files_unpin_requested"] = "files_unpin_requested"
+    files: FilesDigest
+    nodes: FileNodes = ()
+    """These; none: all that keep them."""
 
 
-class Fulfilled(_Request, frozen=True):
-    """Done, in the same batch as this. `result` names what arose."""
+class FilesRemovalRequested(Request, frozen=True):
+    """Have nodes remove files, each once nothing there uses them."""
 
-    type: Literal["fulfilled"] = "fulfilled"
-    result: dict[str, str] = {}
-
-
-class Rejected(_Request, frozen=True):
-    """Refused; nothing changed."""
-
-    type: Literal["rejected"] = "rejected"
-    status: int
-    """The HTTP status that says it best: 400, 401, 403, 404, 409, 422, 429, 503."""
-    reason: str
-    """One sentence: what, where, what would be right."""
+    type: Literal["files_removal_requested"] = "files_removal_requested"
+    files: FilesDigest
+    nodes: FileNodes = ()
+    """These; none: all that have or keep them."""
 
 
 RegistryRequest = (
@@ -358,20 +292,8 @@ RegistryRequest = (
     | BackendRemovalRequested
     | SecretRequested
     | SecretRemovalRequested
+    | FilesFetchRequested
+    | FilesPinRequested
+    | FilesUnpinRequested
+    | FilesRemovalRequested
 )
-ReconcilerRequest = (
-    DeployRequested
-    | TrialRequested
-    | DeleteRequested
-    | RetryRequested
-    | UnloadRequested
-    | AliasRequested
-    | AliasRemovalRequested
-)
-GatewayRequest = KeyRequested | KeyRevocationRequested
-"""Which service owns a request: it alone answers it. The catalogue's `Entry.owner` is read off these unions."""
-
-ChangeRequest = RegistryRequest | ReconcilerRequest | GatewayRequest
-TaggedChangeRequest = Annotated[ChangeRequest, Field(discriminator="type")]
-"""The same for fields that are read back from JSON: told apart by `type`, and not by trying one after the other."""
-RequestFact = Annotated[ChangeRequest | Fulfilled | Rejected, Field(discriminator="type")]
