@@ -1,12 +1,13 @@
 """A model in several files is read as one, and a set that isn't whole says what is wrong with it."""
 
+import io
 import shutil
 from pathlib import Path
 
 import pytest
 import weft_tiny
-from weft_gguf.header import NotGguf, TruncatedGguf, read_header
-from weft_gguf.split import read_model
+from weft_gguf.header import NotGguf, Part, TruncatedGguf, read_header, read_part_from
+from weft_gguf.split import read_model, read_named_model
 from weft_testing.gguf_files import split_model, write_lora
 
 
@@ -86,3 +87,40 @@ def test_an_adapter_says_that_it_is_one(tmp_path: Path) -> None:
 
     assert ("adapter", "lora", "llama", 0) == (header.kind, header.adapter, header.architecture, header.layers)
     assert ("model", "") == (read_header(weft_tiny.gguf_path()).kind, read_header(weft_tiny.gguf_path()).adapter)
+
+
+def test_files_that_lie_elsewhere_say_the_same_and_no_byte_beyond_them_is_asked_for(parts: list[Path]) -> None:
+    # given
+    there = {part.name: Watched(part.read_bytes()) for part in parts}
+
+    def read(name: str) -> Part | None:
+        return read_part_from(there[name], name, len(there[name].getbuffer())) if name in there else None
+
+    # when
+    header, names = read_named_model(parts[0].name, read)
+    # then
+    assert tuple(part.name for part in parts) == names
+    assert read_model(parts[0]).header == header
+    assert all(file.furthest <= len(file.getbuffer()) for file in there.values())
+    del there[parts[2].name]
+    with pytest.raises(NotGguf, match=f"is one of 3 files, and {parts[2].name} is missing"):
+        read_named_model(parts[0].name, read)
+
+
+def test_a_file_that_is_shorter_than_it_was_said_to_be_is_cut_off(parts: list[Path]) -> None:
+    content = parts[0].read_bytes()
+    with pytest.raises(TruncatedGguf):
+        read_part_from(Watched(content[:600]), "m.gguf", len(content))
+    with pytest.raises(TruncatedGguf, match=r"m\.gguf is truncated"):
+        read_part_from(Watched(content), "m.gguf", 600)
+
+
+class Watched(io.BytesIO):
+    """Remembers how far it was asked for."""
+
+    furthest = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        assert (size or -1) >= 0, "nobody asks for all of it"
+        self.furthest = max(self.furthest, self.tell() + (size or 0))
+        return super().read(size)

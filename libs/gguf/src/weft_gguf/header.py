@@ -3,11 +3,12 @@
 The format is described in ggml's `docs/gguf.md`. Arrays of strings (vocabulary, merges) are hopped over.
 """
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from weft_gguf.reader import GgufError, HeaderReader, NotGguf, Tensor, TruncatedGguf, Value
 from weft_gguf.value_types import TENSOR_TYPES, tensor_bytes
@@ -127,37 +128,46 @@ class Part:
 
 def read_part(path: Path) -> Part:
     """Read one file's header, whether it is a whole model or not. Raises like `read_header`."""
+    with path.open("rb") as file:
+        return read_part_from(file, path.name, os.fstat(file.fileno()).st_size)
+
+
+def read_part_from(file: BinaryIO, name: str, file_bytes: int) -> Part:
+    """Read the header of an open file that can seek, such as one that is read by ranges from elsewhere.
+
+    `name` is for messages, `file_bytes` how long the file is said to be: no byte beyond is asked for, and no more
+    than the header's, in pieces of 8 MiB. Raises like `read_header`.
+    """
     try:
-        return _read(path, hurried=True)
+        return _read(file, name, file_bytes, hurried=True)
     except GgufError:
         # hopping over short strings assumes what nearly every file keeps; be exact before saying no
-        return _read(path, hurried=False)
+        return _read(file, name, file_bytes, hurried=False)
 
 
-def _read(path: Path, *, hurried: bool) -> Part:
-    with path.open("rb") as file:
-        reader = HeaderReader(file, path.name, hurried=hurried)
-        version, tensor_count, value_count = reader.preamble()
-        values = reader.values(value_count)
-        tensors = reader.tensors(tensor_count)
-        position, file_bytes = reader.position, reader.file_bytes
-    alignment = Facts(path.name, values).integer("general.alignment", DEFAULT_ALIGNMENT)
+def _read(file: BinaryIO, name: str, file_bytes: int, *, hurried: bool) -> Part:
+    file.seek(0)
+    reader = HeaderReader(file, name, file_bytes, hurried=hurried)
+    version, tensor_count, value_count = reader.preamble()
+    values = reader.values(value_count)
+    tensors = reader.tensors(tensor_count)
+    alignment = Facts(name, values).integer("general.alignment", DEFAULT_ALIGNMENT)
     if alignment < 1:
-        raise NotGguf(f"{path.name} is not a readable GGUF file: its alignment is {alignment}")
-    data_start = -(-position // alignment) * alignment
+        raise NotGguf(f"{name} is not a readable GGUF file: its alignment is {alignment}")
+    data_start = -(-reader.position // alignment) * alignment
     sizes: list[int] = []
     end = data_start
     for tensor in tensors:
         size = tensor_bytes(tensor.type, tensor.shape)
         if size is None:
             raise NotGguf(
-                f"{path.name} is not a readable GGUF file: tensor {tensor.name} has the unknown type {tensor.type}"
+                f"{name} is not a readable GGUF file: tensor {tensor.name} has the unknown type {tensor.type}"
             )
         sizes.append(size)
         end = max(end, data_start + tensor.offset + size)
     if file_bytes < end:
-        raise TruncatedGguf(f"{path.name} is truncated: {file_bytes} of {end} bytes")
-    return Part(path.name, version, values, tensors, tuple(sizes), file_bytes)
+        raise TruncatedGguf(f"{name} is truncated: {file_bytes} of {end} bytes")
+    return Part(name, version, values, tensors, tuple(sizes), file_bytes)
 
 
 def header_of(parts: Sequence[Part]) -> GgufHeader:

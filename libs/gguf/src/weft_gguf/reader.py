@@ -1,7 +1,8 @@
 """Walks the bytes of a GGUF header: values by key, tensors by name, large arrays hopped over."""
 
-import os
 import struct
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import BinaryIO, Final, NamedTuple
 
 MAX_KEPT_NUMBERS: Final = 4096
@@ -65,15 +66,33 @@ class Tensor(NamedTuple):
     offset: int
 
 
-class HeaderReader:
-    """A cursor over a header. `hurried` hops over string arrays by their lengths' first byte, then checks."""
+NOTHING_LONG: Final[Mapping[str, int]] = MappingProxyType({})
 
-    def __init__(self, file: BinaryIO, name: str, *, hurried: bool) -> None:
+
+class HeaderReader:
+    """A cursor over a header. `hurried` hops over string arrays by their lengths' first byte, then checks.
+
+    `long` names arrays that are kept though they are long, each with the most items that it may have; `most` is how
+    many bytes are read at all.
+    """
+
+    def __init__(
+        self,
+        file: BinaryIO,
+        name: str,
+        file_bytes: int,
+        *,
+        hurried: bool,
+        long: Mapping[str, int] = NOTHING_LONG,
+        most: int | None = None,
+    ) -> None:
         self._file = file
         self._name = name
         self._hurried = hurried
-        self.file_bytes = os.fstat(file.fileno()).st_size
-        self._data = file.read(WINDOW)
+        self._long = long
+        self._most = most
+        self.file_bytes = file_bytes
+        self._data = self._piece(WINDOW, 0)
         self.position = 0
 
     def preamble(self) -> tuple[int, int, int]:
@@ -95,7 +114,7 @@ class HeaderReader:
         found: dict[str, Value] = {}
         for _ in range(count):
             key = self._string()
-            found[key] = self._value(self._uint32())
+            found[key] = self._value(self._uint32(), key)
         return found
 
     def tensors(self, count: int) -> list[Tensor]:
@@ -110,11 +129,11 @@ class HeaderReader:
             found.append(Tensor(name, shape, self._uint32(), self._uint64()))
         return found
 
-    def _value(self, kind: int) -> Value:
+    def _value(self, kind: int, key: str = "") -> Value:
         if kind == STRING:
             return self._string()
         if kind == ARRAY:
-            return self._array()
+            return self._array(key)
         scalar = SCALARS.get(kind)
         if scalar is None:
             raise self._broken(f"a value has the unknown type {kind}")
@@ -123,13 +142,17 @@ class HeaderReader:
         self.position += scalar.size
         return value
 
-    def _array(self) -> Array:
+    def _array(self, key: str) -> Array:
         kind, count = self._uint32(), self._uint64()
         if count > self.file_bytes:
             raise self._truncated()
         if kind == ARRAY:
             raise self._broken("it holds arrays of arrays")
-        if count <= (MAX_KEPT_STRINGS if kind == STRING else MAX_KEPT_NUMBERS):
+        if count > self._long.get(key, count):
+            raise self._broken(f"{key} has {count} items: {self._long[key]} are read at most")
+        if key in self._long and kind != STRING:
+            return self._numbers(kind, count)
+        if key in self._long or count <= (MAX_KEPT_STRINGS if kind == STRING else MAX_KEPT_NUMBERS):
             items = tuple(self._value(kind) for _ in range(count))
             return Array(count, tuple(item for item in items if not isinstance(item, tuple)))
         if kind == STRING:
@@ -141,6 +164,16 @@ class HeaderReader:
             self._need(count * scalar.size)
             self.position += count * scalar.size
         return Array(count, ())
+
+    def _numbers(self, kind: int, count: int) -> Array:
+        """All at once: a quarter of a million one by one take a tenth of a second."""
+        scalar = SCALARS.get(kind)
+        if scalar is None:
+            raise self._broken(f"an array has the unknown type {kind}")
+        self._need(count * scalar.size)
+        items: tuple[Scalar, ...] = struct.unpack_from(f"<{count}{scalar.format[-1]}", self._data, self.position)
+        self.position += count * scalar.size
+        return Array(count, items)
 
     def _skip_strings(self, count: int) -> None:
         if not (self._hurried and self._hop(count)):
@@ -200,9 +233,15 @@ class HeaderReader:
             return
         if self.position + size > self.file_bytes:
             raise self._truncated()
-        self._data += self._file.read(max(missing, WINDOW))
+        if self._most is not None and self.position + size > self._most:
+            raise self._broken(f"its values take more than {self._most} bytes")
+        self._data += self._piece(max(missing, WINDOW), len(self._data))
         if self.position + size > len(self._data):
             raise self._truncated()
+
+    def _piece(self, size: int, at: int) -> bytes:
+        """The next bytes, none beyond the file's end; fewer where it ends before."""
+        return self._file.read(min(size, self.file_bytes - at))
 
     def _truncated(self) -> TruncatedGguf:
         return TruncatedGguf(f"{self._name} is truncated: its header goes on after the file's {self.file_bytes} bytes")
