@@ -28,10 +28,11 @@ from typing import Any
 import psutil
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import SessionClient, make_hello
-from weft_engine.adapters.vllm_child import bind_children
 from weft_engine.adapters.vllm_loading import environment, plan_for
 from weft_engine.adapters.vllm_settings import VllmSettings
+from weft_engine.adapters.vllm_starting import configured
 from weft_engine.launch import Launch
+from weft_engine.vllm_child import bind_children
 
 BARE = "--bare"
 CONTEXT, CONCURRENCY = 512, 32
@@ -66,10 +67,9 @@ async def bare(model: str, threads: int) -> None:
     os.environ.update(environment(launch))
     bind_children()
     arguments = plan_for(launch, VllmSettings.of(launch), Path(model)).arguments
-    args: Any = importlib.import_module("vllm.engine.arg_utils")
     async_llm: Any = importlib.import_module("vllm.v1.engine.async_llm")
     sampling: Any = importlib.import_module("vllm.sampling_params")
-    engine = async_llm.AsyncLLM.from_engine_args(args.AsyncEngineArgs(**arguments))
+    engine = async_llm.AsyncLLM.from_vllm_config(configured(arguments), disable_log_stats=True)
     made = 0
 
     async def stream(number: int, tokens: int) -> None:

@@ -2,30 +2,24 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import AbstractAsyncContextManager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import SessionClient
-from weft_testing.vllm_environment import vllm_environment
-
-from .engine_hosts import HostProcess, VllmHost, started
-from .made_models import (
-    SPECIAL,
-    VOCABULARY,
-    WIDTH,
+from weft_testing.made_models import (
     Weights,
-    write_folder,
     write_random_folder,
     write_random_model,
     write_reciting_model,
     write_safetensors,
 )
+from weft_testing.vllm_environment import vllm_environment
+
+from .engine_hosts import HostProcess, VllmHost, started
 
 
 @pytest.fixture(scope="session")
@@ -71,32 +65,6 @@ def start_vllm(vllm_python: str, tmp_path_factory: pytest.TempPathFactory) -> Ca
 def random_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Random weights, as `random_model` are, in a folder with safetensors."""
     return write_random_folder(tmp_path_factory.mktemp("models") / "random")
-
-
-@pytest.fixture(scope="session")
-def write_scripts(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Sequence[Sequence[str]], str], Path]:
-    """Writes a model in a folder that goes from each token of a script to the next, and ends its answer after the
-    last; no token may stand in two places. The template decides by its last token which script is said."""
-
-    def write(scripts: Sequence[Sequence[str]], template: str) -> Path:
-        chunks = [chunk for script in scripts for chunk in script]
-        assert len(chunks) == len(set(chunks)) < WIDTH
-        embedding, output = (np.zeros((len(VOCABULARY) + len(chunks), WIDTH)) for _ in range(2))
-        embedding[:, WIDTH - 1] = 1
-        for script in scripts:
-            for chunk, following in pairwise([*script, None]):
-                place = chunks.index(str(chunk))
-                embedding[len(VOCABULARY) + place] = np.eye(WIDTH)[place]
-                next_id = (
-                    SPECIAL.index("<|im_end|>") if following is None else len(VOCABULARY) + chunks.index(following)
-                )
-                output[next_id, place] = 1
-        folder = tmp_path_factory.mktemp("models") / "scripts"
-        return write_folder(
-            folder, embedding, output, lambda rows, columns: np.zeros((rows, columns)), chunks=chunks, template=template
-        )
-
-    return write
 
 
 @pytest.fixture(scope="session")

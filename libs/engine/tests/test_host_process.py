@@ -172,7 +172,7 @@ async def test_an_unknown_setting_is_a_permanent_failure_that_names_the_right_on
     async with start(engine_args={"speed": 3}) as host:
         failed = await host.phase("failed")
         assert failed["permanent"]
-        assert "speed: extra inputs are not permitted" in failed["reason"]
+        assert "engine_args.speed is no argument of the engine simulated" in failed["reason"]
         assert "ms_per_token" in failed["reason"]
         assert 3 == await host.exit_code()
 

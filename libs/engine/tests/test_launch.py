@@ -7,15 +7,9 @@ from pathlib import Path
 import pytest
 from weft_engine.launch import BadLaunch, Launch
 
-GOOD = {
-    "replica": "m-1",
-    "incarnation": "i-1",
-    "node": "n-1",
-    "revision_digest": "d-1",
-    "engine": "simulated",
-    "context_tokens": 512,
-    "concurrency": 4,
-}
+from .engine_hosts import launch_fields
+
+GOOD = launch_fields()
 
 
 def test_a_launch_is_read_from_a_file_or_a_line(tmp_path: Path) -> None:

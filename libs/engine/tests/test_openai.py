@@ -14,7 +14,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from weft_contracts.facts.values import ArgumentValue
+from weft_contracts.facts.arguments import ArgumentValue
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import Ending, LoadFailed, RequestRefused, Ticket
 from weft_engine import secrets

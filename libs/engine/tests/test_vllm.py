@@ -11,7 +11,8 @@ import psutil
 import pytest
 import weft_tiny
 from weft_contracts.engines import BUILTIN
-from weft_contracts.facts.values import ModelSpec, PathSource, Weights
+from weft_contracts.facts.source import PathSource
+from weft_contracts.facts.values import ModelSpec, Weights
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import SessionClient
 from weft_placement.claim import need_of
@@ -91,6 +92,8 @@ async def test_a_prompt_as_ids_is_answered_as_the_chat_and_an_unknown_id_refused
 ) -> None:
     chat = ask(client, "What is the capital of France?", sampling=GREEDY)
     ids = [1, 278, 201, 377, 287, 303, 285, 291, 305, 836, 33, 2, 201, 1, 281, 201]  # by the model's own template
+    question = pb.Chat(messages=[pb.Message(role="user", content="What is the capital of France?")])
+    assert ids == await client.unary.prompt_ids(question)
     same = ask(client, "", tokens=pb.TokenIds(ids=ids), sampling=GREEDY)
     await chat.end()
     await same.end()
@@ -191,6 +194,11 @@ async def test_a_bias_decides_a_draw_and_an_unknown_token_is_refused(client: Ses
     assert [300] * 4 == pushed.ids
     last = await ask(client, "x", bias=[pb.TokenBias(id=10**6, value=1)]).end()
     assert (pb.FAULT_BAD_REQUEST, "bias") == (last.fault, last.field)
+
+
+async def test_on_the_processor_it_computes_in_its_engine_core_without_a_process_more(host: Any) -> None:
+    computing: list[psutil.Process] = [each for each in host.processes() if each.num_threads() > 1]
+    assert [host.process.pid] == [each.ppid() for each in computing]
 
 
 async def test_all_its_processes_together_stay_within_the_claim(host: Any) -> None:

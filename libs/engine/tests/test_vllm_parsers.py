@@ -9,34 +9,13 @@ from typing import Any
 import pytest
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import SessionClient
+from weft_testing.scripted_model import THINKS, write_scripted_model
 
 pytestmark = pytest.mark.slow
 
 StartHost = Callable[..., AbstractAsyncContextManager[Any]]
 Ask = Callable[..., Any]
 
-THINKS = ["<|think|>", "<think>", "Paris ", "it is.", "</think>", "The answer ", "is Paris."]
-CALLS = [
-    "<|call|>",
-    "Let me look. ",
-    "<tool_call>",
-    '\n{"name": "wea',
-    'ther", "argu',
-    'ments": {"city": ',
-    '"Paris"}',
-    "}\n",
-    "</tool_call>",
-    '\n<tool_call>\n{"name": "time", "arguments": {}}\n',
-    "</tool_call>\n",
-]
-STRAIGHT = ["<|straight|>", "Straight: ", "Paris."]
-TEMPLATE = (
-    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
-    "{% if style != 'plain' %}{{ style }}{% endif %}"
-    "{% if tools %}{{ tools | tojson }}<think></think><|call|>"
-    "{% elif thinking is defined and not thinking %}<think></think><|straight|>"
-    "{% else %}<|think|>{% endif %}"
-)
 IMPORTS_S = 300.0
 """vLLM's import, on a machine that others use."""
 GREEDY = pb.Sampling(temperature=0)
@@ -66,9 +45,9 @@ AUTO = pb.Constraint(json_schema=schema_of(WEATHER, TIME), or_text=True, most=32
 
 
 @pytest.fixture(scope="module")
-def model(write_scripts: Callable[..., Path]) -> Path:
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Says a script by what its template is given."""
-    return write_scripts([THINKS, CALLS, STRAIGHT], TEMPLATE)
+    return write_scripted_model(tmp_path_factory.mktemp("models") / "scripts")
 
 
 @pytest.fixture(scope="module")

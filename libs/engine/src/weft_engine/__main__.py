@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from weft_contracts.secrets import secrets_in
 
-from weft_engine import secrets
+from weft_engine import numa, secrets
 from weft_engine.announcer import Announcer, own_stdout
 from weft_engine.host import OTHER_FAILURE, PERMANENT_FAILURE, run_host
 from weft_engine.json_logs import log_to_stderr
@@ -39,6 +39,8 @@ def main() -> NoReturn:
         incarnation=launch.incarnation,
         correlation_id=launch.correlation_id,
     )
+    if launch.numa is not None:
+        numa.bind(launch.numa)
     if arguments.secrets is not None:
         secrets.receive(arguments.secrets)
         try:

@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import IO, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from weft_contracts.facts.values import MOST_LORA_ADAPTERS, ArgumentValue, EngineName, LoraName, LoraScale, Vendor
+from weft_contracts.facts.arguments import ArgumentValue
+from weft_contracts.facts.lora import MOST_LORA_ADAPTERS, LoraName, LoraScale
+from weft_contracts.facts.values import EngineName, Vendor
+from weft_contracts.processors import LIST
 
 MAX_LAUNCH_BYTES = 64 * 1024
 
@@ -25,8 +28,20 @@ class ClaimedDevice(BaseModel):
     """how its vendor's own tools count it"""
     uuid: str = Field(default="", pattern=r"^[A-Za-z0-9._:/-]{0,96}$")
     """as its vendor's runtime knows it"""
+    pci: str = Field(default="", pattern=r"^([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])?$")
+    """where it is on the machine's PCI bus"""
     bytes: int = Field(ge=0)
     """of its memory, at most"""
+
+
+class NumaBinding(BaseModel):
+    """A NUMA node of this machine, and those of its processors that the engine may use."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    node: int = Field(ge=0)
+    processors: str = Field(pattern=f"^{LIST}$", max_length=8192)
+    """as Linux lists them: `0-3,8`"""
 
 
 class LoraFile(BaseModel):
@@ -63,6 +78,8 @@ class Launch(BaseModel):
     devices: tuple[ClaimedDevice, ...] = Field(default=(), max_length=64)
     """what the replica claims on this node; empty: nothing is said, and an engine takes what it takes"""
     threads: int = Field(default=1, ge=1)
+    numa: NumaBinding | None = None
+    """where the engine is to run; none: wherever its agent may"""
     engine_args: dict[str, ArgumentValue] = {}
     """settings of the engine, by its adapter's names"""
     host: str = "127.0.0.1"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from weft_contracts.gen import session_pb2 as pb
-from weft_dataplane import Embeddings, EmbedInput, Ending, Engine, EngineFacts, EngineLoad, Ticket
+from weft_dataplane import Embeddings, EmbedInput, Ending, Engine, EngineFacts, EngineLoad, TellsIds, Ticket
 
 from weft_engine.launch import Launch
 
@@ -78,6 +78,10 @@ class TracedEngine:
     async def count(self, prompt: pb.Prompt) -> int:
         """See Engine."""
         return await self._engine.count(prompt)
+
+    async def prompt_ids(self, prompt: pb.Prompt) -> list[int] | None:
+        """See TellsIds."""
+        return await self._engine.prompt_ids(prompt) if isinstance(self._engine, TellsIds) else None
 
     async def embed(self, inputs: list[EmbedInput]) -> Embeddings:
         """See Engine."""

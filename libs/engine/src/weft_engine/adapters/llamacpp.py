@@ -78,6 +78,9 @@ class LlamaCpp:
     async def count(self, prompt: pb.Prompt) -> int:
         return await on_own_thread(lambda: self._tokenizer.count(prompt), "llamacpp-count")
 
+    async def prompt_ids(self, prompt: pb.Prompt) -> list[int]:
+        return await on_own_thread(lambda: self._tokenizer.prompt_ids(prompt), "llamacpp-count")
+
     async def embed(self, inputs: list[EmbedInput]) -> Embeddings:
         if not self._embeddings:
             raise RequestRefused(pb.FAULT_BAD_REQUEST, "this model writes, it makes no embeddings")

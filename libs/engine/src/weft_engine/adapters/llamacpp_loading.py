@@ -13,6 +13,7 @@ from weft_engine.adapters.llamacpp_native import NativeServer
 from weft_engine.adapters.llamacpp_settings import LlamaCppSettings
 from weft_engine.captured_output import CapturedOutput
 from weft_engine.launch import Launch
+from weft_engine.visible_devices import NotAddressable
 from weft_engine.warm_file import warm_files
 
 LAST_WORDS_S: Final = 0.3
@@ -44,6 +45,8 @@ def load_server(launch: Launch) -> Loaded:
             return Loaded(server, embeddings, header.vocabulary)
         except ImportError as error:
             raise LoadFailed(f"llama.cpp is not installed in this environment: {error}", permanent=True) from None
+        except NotAddressable as error:
+            raise LoadFailed(str(error), permanent=True) from None
         except Exception as error:
             sentence = str(error)
             time.sleep(LAST_WORDS_S)

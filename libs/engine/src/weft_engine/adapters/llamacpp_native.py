@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft_engine.adapters.llamacpp_settings import LlamaCppSettings
+from weft_engine.adapters.llamacpp_vulkan import keep_to_claimed
 from weft_engine.launch import ClaimedDevice, Launch, LoraFile
 
-ERRORS_ONLY = 1
-"""llama.cpp's verbosity: more would write about each request"""
+ERRORS_ONLY, LOADING_TOO = 1, 3
+"""llama.cpp's verbosity: with the second it also writes which layers it puts where, and a line about each request"""
 
 
 class NativeServer:
@@ -22,9 +23,10 @@ class NativeServer:
 
         Holds the interpreter while it loads, which is llama.cpp's binding's way.
 
-        Raises RuntimeError; llama.cpp writes why to stderr.
+        Raises RuntimeError; llama.cpp writes why to stderr. Raises NotAddressable.
         """
         native: Any = importlib.import_module("xllamacpp")
+        keep_to_claimed(launch.devices)
         self.key = secrets.token_urlsafe(32)
         self._server: Any = native.Server(native_params(native, launch, settings, self.key, embeddings, layers))
         self.address: str = self._server.listening_address
@@ -87,7 +89,7 @@ def native_params(
     """llama.cpp's parameters for a launch; `layers`: the model's."""
     params = native.CommonParams()
     params.model.path = launch.model_path
-    params.verbosity = ERRORS_ONLY
+    params.verbosity = LOADING_TOO if launch.log_level == "debug" else ERRORS_ONLY
     params.n_ctx = launch.context_tokens * launch.concurrency
     params.n_parallel = launch.concurrency
     params.cont_batching = True

@@ -46,8 +46,12 @@ class LlamaCppTokenizer:
 
     def count(self, prompt: pb.Prompt) -> int:
         """Tokens of a prompt. Raises RequestRefused."""
+        return len(self.prompt_ids(prompt))
+
+    def prompt_ids(self, prompt: pb.Prompt) -> list[int]:
+        """The ids that a completion of this prompt begins with. Raises RequestRefused."""
         found = self.prompt(prompt, [])
-        return len(self.ids(found, whole=True) if isinstance(found, str) else found)
+        return self.ids(found, whole=True) if isinstance(found, str) else found
 
     def ids_of_one_text(self, text: str, count: int, last: int) -> tuple[int, ...]:
         """The ids of a text that took `count` tokens, of which llama.cpp told only the last.

@@ -8,10 +8,11 @@ from weft_dataplane import Embeddings, EmbedInput, EngineFacts, EngineLoad, Requ
 
 from weft_engine.adapters.vllm_job import VllmJob
 from weft_engine.adapters.vllm_loading import CLOSE_S, StartedVllm, load_engine
-from weft_engine.adapters.vllm_native import SchedulerStats, version
+from weft_engine.adapters.vllm_native import SchedulerStats
 from weft_engine.adapters.vllm_prompts import VllmPrompts
 from weft_engine.adapters.vllm_scores import VllmReranker
 from weft_engine.adapters.vllm_settings import VllmSettings
+from weft_engine.adapters.vllm_starting import version
 from weft_engine.adapters.vllm_text import TokenBytes
 from weft_engine.adapters.vllm_vectors import VllmEmbedder
 from weft_engine.launch import Launch
@@ -80,6 +81,9 @@ class Vllm:
 
     async def count(self, prompt: pb.Prompt) -> int:
         return len(await self._prompts.ids(prompt))
+
+    async def prompt_ids(self, prompt: pb.Prompt) -> list[int]:
+        return await self._prompts.ids(prompt)
 
     async def embed(self, inputs: list[EmbedInput]) -> Embeddings:
         if not self._embeddings:

@@ -8,7 +8,7 @@ from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import Ending, RequestRefused, Ticket
 
 from weft_engine.adapters.called_functions import Unreadable
-from weft_engine.adapters.vllm_native import Completion, Logprob, NativeEngine, RequestOutput
+from weft_engine.adapters.vllm_native import Logprob, Made, NativeEngine
 from weft_engine.adapters.vllm_parsed import ParsedAnswer, callable_in, told_apart, variables_of
 from weft_engine.adapters.vllm_parsers import Parsers, StreamParser
 from weft_engine.adapters.vllm_prompts import VllmPrompts
@@ -68,7 +68,7 @@ class VllmJob:
                 sentence = f"the prompt has {len(ids)} tokens, the context holds {context_tokens} with the answer"
                 raise RequestRefused(pb.FAULT_CONTEXT_EXCEEDED, sentence)
             model = engine.model
-            sampling = sampling_of(self._request, model.get_diff_sampling_param(), room, model.get_vocab_size())
+            sampling = sampling_of(self._request, engine.own_sampling, room, model.get_vocab_size())
             thinks = parser is not None and parser.thinks_after(ids)
             if parser is None:
                 text = AnswerText(engine.tokenizer, ids)
@@ -77,8 +77,8 @@ class VllmJob:
                 self._replay(parser, prompt_ids, text, len(functions))
             grammar = "" if functions else grammar_for(self._request)
 
-            def take(output: RequestOutput) -> bool:
-                self._take(output, text, bytes_of)
+            def take(made: Made) -> bool:
+                self._take(made, text, bytes_of)
                 return self.ticket.ending is not None
 
             await engine.answer(ids, sampling, grammar, f"w{number}", take, thinks=thinks, variables=variables)
@@ -108,15 +108,14 @@ class VllmJob:
             said = self._parsed.feed(text.feed(token_id), [token_id], None)
             self._stops.feed((said.text, ()))
 
-    def _take(self, output: RequestOutput, text: AnswerText, bytes_of: TokenBytes) -> None:
+    def _take(self, made: Made, text: AnswerText, bytes_of: TokenBytes) -> None:
         """One step's part of the answer."""
-        self._cached = output.num_cached_tokens or 0
-        completion = output.outputs[0]
+        self._cached = made.cached_tokens
         if self._parsed is not None:
-            self._take_parsed(completion, text, bytes_of, self._parsed)
+            self._take_parsed(made, text, bytes_of, self._parsed)
         else:
-            self._take_text(completion, text, bytes_of)
-        finish = completion.finish_reason
+            self._take_text(made, text, bytes_of)
+        finish = made.finish
         if self._stops.stopped:
             self.ticket.finish(self._end(pb.FINISH_STOP))
         elif finish in _FINISHES:
@@ -124,11 +123,9 @@ class VllmJob:
         elif finish is not None:
             self._fail(pb.FAULT_ENGINE, f"vLLM ended the request: {finish}")
 
-    def _take_parsed(
-        self, completion: Completion, text: AnswerText, bytes_of: TokenBytes, parsed: ParsedAnswer
-    ) -> None:
+    def _take_parsed(self, made: Made, text: AnswerText, bytes_of: TokenBytes, parsed: ParsedAnswer) -> None:
         """Thoughts, text and calls, told apart. An end token is none of the text."""
-        finish, ids = completion.finish_reason, list(completion.token_ids)
+        finish, ids = made.finish, list(made.token_ids)
         self._made += len(ids)
         told = ids[:-1] if finish == "stop" else ids
         said = parsed.feed("".join([text.feed(each) for each in told]), ids, finish)
@@ -136,20 +133,20 @@ class VllmJob:
             self.ticket.think(said.thought)
         tokens: list[Token] = list(told)
         if self._scored:
-            tokens = [(each, self._score(completion, place, bytes_of)) for place, each in enumerate(told)]
+            tokens = [(each, self._score(made, place, bytes_of)) for place, each in enumerate(told)]
         safe, given = self._stops.feed((said.text, tokens))
         if finish is not None and not self._stops.stopped:
             rest, held = self._stops.rest()
             safe, given = safe + rest, [*given, *held]
         self._emit(safe + ("" if self._stops.stopped else said.written), given)
 
-    def _take_text(self, completion: Completion, text: AnswerText, bytes_of: TokenBytes) -> None:
+    def _take_text(self, made: Made, text: AnswerText, bytes_of: TokenBytes) -> None:
         parts: list[str] = []
         tokens: list[Token] = []
-        for place, token_id in enumerate(completion.token_ids):
+        for place, token_id in enumerate(made.token_ids):
             self._made += 1
             piece = text.feed(token_id)
-            self._held.append((token_id, self._score(completion, place, bytes_of)) if self._scored else token_id)
+            self._held.append((token_id, self._score(made, place, bytes_of)) if self._scored else token_id)
             if piece:
                 safe, ids = self._stops.feed((piece, tuple(self._held)))
                 self._held.clear()
@@ -157,8 +154,7 @@ class VllmJob:
                 tokens += ids
                 if self._stops.stopped:
                     break
-        finish = completion.finish_reason
-        if finish is not None and not self._stops.stopped:
+        if made.finish is not None and not self._stops.stopped:
             rest, ids = self._stops.rest()
             parts.append(rest)
             tokens += ids
@@ -173,9 +169,9 @@ class VllmJob:
         pairs = cast("Sequence[tuple[int, pb.TokenScore]]", tokens)
         self.ticket.emit(text, [id for id, _ in pairs], [score for _, score in pairs])
 
-    def _score(self, completion: Completion, place: int, bytes_of: TokenBytes) -> pb.TokenScore:
-        token_id = completion.token_ids[place]
-        known: Mapping[int, Logprob] = completion.logprobs[place] if completion.logprobs else {}
+    def _score(self, made: Made, place: int, bytes_of: TokenBytes) -> pb.TokenScore:
+        token_id = made.token_ids[place]
+        known: Mapping[int, Logprob] = made.logprobs[place] if made.logprobs else {}
         own = known.get(token_id)
         score = pb.TokenScore(id=token_id, token=bytes_of.of(token_id), logprob=own.logprob if own else 0.0)
         likeliest = sorted(known.items(), key=_rank)[: self._request.scores]

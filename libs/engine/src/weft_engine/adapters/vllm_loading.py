@@ -11,8 +11,7 @@ from pydantic import ValidationError
 from weft_contracts.engines import HeaderClaim
 from weft_dataplane import LoadFailed
 
-from weft_engine.adapters import vllm_native
-from weft_engine.adapters.vllm_child import bind_children
+from weft_engine.adapters import vllm_starting
 from weft_engine.adapters.vllm_lora import Lora, lora_of
 from weft_engine.adapters.vllm_memory import Blocks, NoRoom, kv_cache_bytes
 from weft_engine.adapters.vllm_native import ModelConfig, NativeEngine
@@ -20,6 +19,7 @@ from weft_engine.adapters.vllm_parsers import Parsers, check_names, parsers_of
 from weft_engine.adapters.vllm_settings import VllmSettings
 from weft_engine.installed import profile_of
 from weft_engine.launch import Launch, first_fault
+from weft_engine.vllm_child import bind_children
 
 CLOSE_S: Final = 3.0
 BLOCK: Final = 16
@@ -49,7 +49,7 @@ class StartedVllm(NamedTuple):
     """of the model family's answers, where the spec names such"""
 
 
-def load_engine(launch: Launch, on_step: vllm_native.OnStep) -> StartedVllm:
+def load_engine(launch: Launch, on_step: vllm_starting.OnStep) -> StartedVllm:
     """Check settings and files, then load; blocks. Raises LoadFailed.
 
     The thread that calls it must live as long as the engine: the kernel ends vLLM's processes with it.
@@ -63,7 +63,7 @@ def load_engine(launch: Launch, on_step: vllm_native.OnStep) -> StartedVllm:
         check_names(settings)
         plan = plan_for(launch, settings, folder)
         log.info("starts vLLM", extra={"arguments": plan.arguments})
-        engine = vllm_native.start(plan.arguments, on_step, plan.lora)
+        engine = vllm_starting.start(plan.arguments, on_step, plan.lora)
         try:
             return StartedVllm(engine, plan.embeddings, None if plan.embeddings else parsers_of(settings, engine))
         except LoadFailed:
@@ -113,7 +113,7 @@ def environment(launch: Launch) -> dict[str, str]:
 
 def plan_for(launch: Launch, settings: VllmSettings, folder: Path) -> Plan:
     """vLLM's arguments for a launch. Raises LoadFailed, and what vLLM raises."""
-    on_processor = vllm_native.on_processor()
+    on_processor = vllm_starting.on_processor()
     accelerators = [device for device in launch.devices if device.vendor != "cpu"]
     if accelerators and on_processor:
         raise LoadFailed(
@@ -145,7 +145,7 @@ def plan_for(launch: Launch, settings: VllmSettings, folder: Path) -> Plan:
                 f"{len(accelerators)} devices",
                 permanent=True,
             )
-    model = vllm_native.model_config(arguments)
+    model = vllm_starting.model_config(arguments)
     context_tokens = min(launch.context_tokens, model.max_model_len)
     arguments |= {"max_model_len": context_tokens, "max_num_seqs": launch.concurrency}
     if settings.gpu_memory_utilization is None or on_processor:

@@ -1,6 +1,6 @@
-"""The one place that touches `vllm`, which is installed in its backend's environment alone: its parts, with types.
+"""What is used of a started `vllm`, which is installed in its backend's environment alone: its parts, with types.
 
-But for its parsers of answers: `vllm_parsers.py`.
+Nothing else touches it but `vllm_starting.py` and, for its parsers of answers, `vllm_parsers.py`.
 """
 
 import asyncio
@@ -8,7 +8,7 @@ import functools
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from weft_engine.adapters.vllm_lora import Lora
 
@@ -20,20 +20,15 @@ class Logprob(Protocol):
     rank: int | None
 
 
-class Completion(Protocol):
-    """What is new of one answer."""
+class Made(NamedTuple):
+    """What a step made of one answer."""
 
     token_ids: Sequence[int]
     logprobs: Sequence[Mapping[int, Logprob]] | None
-    finish_reason: str | None
-
-
-class RequestOutput(Protocol):
-    """What a step made for one request."""
-
-    outputs: Sequence[Completion]
-    finished: bool
-    num_cached_tokens: int | None
+    """of each id, where the request asks for scores"""
+    finish: str | None
+    cached_tokens: int
+    """of the prompt, which were found in the prefix cache"""
 
 
 class PoolingOutput(Protocol):
@@ -106,10 +101,6 @@ class PairPrompts:
         return list(made["prompt_token_ids"]), None if kinds is None else int(self._place_of_ones(kinds))
 
 
-OnStep = Callable[[SchedulerStats | None], None]
-"""Hears of each step of the engine."""
-
-
 @dataclass(frozen=True, slots=True)
 class Faults:
     """vLLM's exceptions, told apart."""
@@ -140,6 +131,11 @@ class NativeEngine:
         self.tokenizer: Tokenizer = engine.get_tokenizer()
         self.model: ModelConfig = engine.model_config
 
+    @functools.cached_property
+    def own_sampling(self) -> Mapping[str, Any]:
+        """The model's own, where a request says nothing; kept, since vLLM reads a file for it."""
+        return self.model.get_diff_sampling_param()
+
     @property
     def dead(self) -> bool:
         """Whether its engine core is gone."""
@@ -151,7 +147,7 @@ class NativeEngine:
         sampling: Mapping[str, Any],
         grammar: str,
         request_id: str,
-        take: Callable[[RequestOutput], bool],
+        take: Callable[[Made], bool],
         *,
         thinks: bool = False,
         variables: Mapping[str, Any] | None = None,
@@ -177,16 +173,21 @@ class NativeEngine:
         )
         over: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
-        def put(output: RequestOutput | Exception) -> None:
+        def hear(made: Made) -> None:
             if over.done():
                 return
             try:
-                if isinstance(output, Exception):
-                    raise output
-                if take(output) or output.finished:
-                    over.set_result(output.finished)
+                if take(made) or made.finish is not None:
+                    over.set_result(made.finish is not None)
             except Exception as error:
                 over.set_exception(error)
+
+        def put(output: Any) -> None:
+            if not isinstance(output, Exception):
+                part = output.outputs[0]
+                hear(Made(part.token_ids, part.logprobs, part.finish_reason, output.num_cached_tokens or 0))
+            elif not over.done():
+                over.set_exception(output)
 
         ended = False
         try:
@@ -194,6 +195,9 @@ class NativeEngine:
                 put(early)
             # by itself vLLM wakes a task for every output of every request, which costs as much as all that is ours
             collector.put = put
+            state = self._engine.output_processor.request_states.get(collector.request_id)
+            if state is not None and state.stream_interval == 1:
+                state.make_request_output = _spared(state, hear)
             ended = await over
         except self.faults.dead:
             ended = True
@@ -232,48 +236,23 @@ class NativeEngine:
         self._engine.shutdown(timeout=within_s)
 
 
-def version() -> str:
-    """vLLM's own."""
-    native: Any = importlib.import_module("vllm")
-    return str(native.__version__)
+def _spared(state: Any, hear: Callable[[Made], None]) -> Callable[..., None]:
+    """In place of the two objects of 25 fields that vLLM makes of each token, of which four are used."""
+    scores = state.logprobs_processor
 
+    def made(token_ids: list[int], pooled: object, finish: object, *others: object, **named: object) -> None:
+        logprobs: Any = scores.logprobs
+        if logprobs is not None:
+            logprobs = logprobs[len(logprobs) - len(token_ids) :]
+        hear(Made(token_ids, logprobs, None if finish is None else str(finish), state.num_cached_tokens or 0))
 
-def on_processor() -> bool:
-    """Whether the vLLM that is installed here computes on the processor."""
-    platforms: Any = importlib.import_module("vllm.platforms")
-    return bool(platforms.current_platform.is_cpu())
-
-
-def model_config(arguments: Mapping[str, Any]) -> ModelConfig:
-    """What vLLM makes of a model under these arguments, with nothing started. Raises what vLLM raises."""
-    return _engine_args(arguments).create_model_config()
+    return made
 
 
 def lora_request(lora: Lora) -> Any:
     """A LoRA adapter as vLLM's requests name it."""
     native: Any = importlib.import_module("vllm.lora.request")
     return native.LoRARequest(lora.name, 1, lora.path)
-
-
-def start(arguments: Mapping[str, Any], on_step: OnStep, lora: Lora | None = None) -> NativeEngine:
-    """Start vLLM's processes and load the model, with an adapter for all that it answers; blocks.
-
-    `on_step` hears of every engine step, on the loop's thread. Raises what vLLM raises.
-    """
-    loggers: Any = importlib.import_module("vllm.v1.metrics.loggers")
-
-    class Steps(loggers.StatLoggerBase):
-        def __init__(self, vllm_config: Any, engine_index: int = 0) -> None: ...
-
-        def record(self, scheduler_stats: SchedulerStats | None, *others: Any, **named: Any) -> None:
-            on_step(scheduler_stats)
-
-        def log_engine_initialized(self) -> None: ...
-
-    async_llm: Any = importlib.import_module("vllm.v1.engine.async_llm")
-    engine: Any = async_llm.AsyncLLM.from_engine_args(_engine_args(arguments), stat_loggers=[Steps])
-    engine.log_stats = engine.output_processor.log_stats = False  # figures of each token of each request: nobody asks
-    return NativeEngine(engine, lora)
 
 
 def decode_stream(tokenizer: Tokenizer, ids: list[int], *, marks: bool = False) -> "Callable[[int], str | None] | None":
@@ -289,8 +268,3 @@ def decode_stream(tokenizer: Tokenizer, ids: list[int], *, marks: bool = False) 
         return None
     stream: Any = decoders.DecodeStream(ids=ids, skip_special_tokens=not marks)
     return functools.partial(stream.step, fast)
-
-
-def _engine_args(arguments: Mapping[str, Any]) -> Any:
-    args: Any = importlib.import_module("vllm.engine.arg_utils")
-    return args.AsyncEngineArgs(**arguments)

@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic wants it before Python 3.12
 
-CLOSED = ConfigDict(extra="forbid")
 Count = Annotated[int, Field(ge=0, le=1 << 40)]
 Some = Annotated[int, Field(ge=1, le=1 << 40)]
 Word = Annotated[str, Field(pattern=r"^[a-z0-9_]{1,40}$")]
@@ -19,10 +18,14 @@ Op = Annotated[str, Field(pattern=r"^(all|none|[+-][a-z0-9_]{1,60})$")]
 Factors = Annotated[list[float], Field(max_length=512)]
 
 
-class RopeParameters(TypedDict, total=False):
-    """How positions are turned into angles."""
+class Closed(TypedDict, total=False):
+    """An object that takes no name but those that its class gives."""
 
-    __pydantic_config__ = CLOSED  # pyright: ignore
+    __pydantic_config__ = ConfigDict(extra="forbid")  # pyright: ignore
+
+
+class RopeParameters(Closed, total=False):
+    """How positions are turned into angles."""
 
     rope_type: Word
     rope_theta: float
@@ -41,10 +44,8 @@ class RopeParameters(TypedDict, total=False):
     mrope_section: Annotated[list[Some], Field(max_length=8)]
 
 
-class TextOverrides(TypedDict, total=False):
+class TextOverrides(Closed, total=False):
     """What of a model's config.json doesn't change its claim."""
-
-    __pydantic_config__ = CLOSED  # pyright: ignore
 
     max_position_embeddings: Some
     rope_parameters: RopeParameters
@@ -57,8 +58,6 @@ class TextOverrides(TypedDict, total=False):
 class HfOverrides(TextOverrides, total=False):
     """The same of the whole, and what a model is used for."""
 
-    __pydantic_config__ = CLOSED  # pyright: ignore
-
     architectures: Annotated[list[ClassName], Field(min_length=1, max_length=4)]
     classifier_from_token: Annotated[list[Annotated[str, Field(max_length=64)]], Field(max_length=8)]
     is_original_qwen3_reranker: bool
@@ -68,10 +67,8 @@ class HfOverrides(TextOverrides, total=False):
     text_config: TextOverrides
 
 
-class GenerationConfig(TypedDict, total=False):
+class GenerationConfig(Closed, total=False):
     """Sampling where a request says nothing; `OWN` of vllm_sampling."""
-
-    __pydantic_config__ = CLOSED  # pyright: ignore
 
     temperature: Annotated[float, Field(ge=0, le=2)]
     top_p: Annotated[float, Field(gt=0, le=1)]
@@ -80,10 +77,8 @@ class GenerationConfig(TypedDict, total=False):
     repetition_penalty: Annotated[float, Field(gt=0, le=10)]
 
 
-class PassConfig(TypedDict, total=False):
+class PassConfig(Closed, total=False):
     """Passes of the compiler, on or off."""
-
-    __pydantic_config__ = CLOSED  # pyright: ignore
 
     fuse_norm_quant: bool
     fuse_act_quant: bool
@@ -92,10 +87,8 @@ class PassConfig(TypedDict, total=False):
     eliminate_noops: bool
 
 
-class CompilationConfig(TypedDict, total=False):
+class CompilationConfig(Closed, total=False):
     """What is compiled and captured."""
-
-    __pydantic_config__ = CLOSED  # pyright: ignore
 
     mode: Annotated[int, Field(ge=0, le=3)]
     backend: Literal["eager", "inductor"]
@@ -108,10 +101,8 @@ class CompilationConfig(TypedDict, total=False):
     pass_config: PassConfig
 
 
-class PoolerConfig(TypedDict, total=False):
+class PoolerConfig(Closed, total=False):
     """How token vectors become one vector or one score."""
-
-    __pydantic_config__ = CLOSED  # pyright: ignore
 
     pooling_type: Literal["CLS", "LAST", "MEAN"]
     use_activation: bool

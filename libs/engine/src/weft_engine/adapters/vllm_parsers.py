@@ -7,8 +7,9 @@ from typing import Any, Final, NamedTuple
 from weft_dataplane import LoadFailed
 
 from weft_engine.adapters.called_functions import Call, CalledFunction
-from weft_engine.adapters.vllm_native import NativeEngine, version
+from weft_engine.adapters.vllm_native import NativeEngine
 from weft_engine.adapters.vllm_settings import VllmSettings
+from weft_engine.adapters.vllm_starting import version
 
 _REGISTRIES: Final = {
     "tool_call_parser": ("vllm.tool_parsers", "ToolParserManager"),
