@@ -4,7 +4,8 @@ import pytest
 from weft_contracts.facts.node import Assigned, Healthy, Removed, Unassigned, WentOffline
 from weft_contracts.facts.replica import Placed
 from weft_contracts.facts.run import Failed, Loading, Ready, Stopped
-from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec, Receipt, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec, Receipt
 from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId
 from weft_contracts.subjects import node, replica, run
 from weft_fleet import Fleet

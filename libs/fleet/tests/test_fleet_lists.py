@@ -8,7 +8,8 @@ from weft_contracts.facts.model import Scaled
 from weft_contracts.facts.node import Assigned, Expired, Healthy, Removed, Unassigned, Unhealthy, WentOffline
 from weft_contracts.facts.replica import Evicted, Placed, Unplaceable
 from weft_contracts.facts.run import Loading, Ready, Stopped
-from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec, Receipt, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec, Receipt
 from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId
 from weft_contracts.subjects import MESH, machine, model, node, replica, run
 from weft_testing.fleet_log import FleetLog

@@ -27,20 +27,12 @@ from weft_contracts.facts.node import (
     Unhealthy,
     WentOffline,
 )
-from weft_contracts.facts.values import (
-    Addresses,
-    Caps,
-    Device,
-    Hardware,
-    ModelSpec,
-    SimulatedSource,
-    VramBudget,
-    Weights,
-)
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import Addresses, Caps, Device, Hardware, ModelSpec, VramBudget, Weights
 from weft_contracts.ids import InspectionId, ModelId, NodeId, ReplicaId, TokenId
 from weft_contracts.subjects import inspection, machine, model, node
 from weft_fleet.auto_labels import auto_labels
-from weft_fleet.node_view import FILES_KEPT
+from weft_fleet.node_machine import FILES_KEPT
 from weft_testing.fleet_log import FleetLog
 
 A = NodeId("n-a")

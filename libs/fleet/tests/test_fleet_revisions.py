@@ -1,14 +1,18 @@
 """Which revision of a model is established, kept, served and given up, as its replicas become ready."""
 
 import pytest
+from weft_contracts.backends import BackendVariant
+from weft_contracts.facts.mesh import BackendUpgraded
 from weft_contracts.facts.model import Deleted, Retried, Scaled, SpecAccepted, Unloaded, Unservable
 from weft_contracts.facts.node import Assigned
 from weft_contracts.facts.replica import Placed
 from weft_contracts.facts.run import Ready, Stopped
-from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec, Receipt, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec, Receipt
 from weft_contracts.ids import Incarnation, ModelId, ReplicaId, replica_id
-from weft_contracts.subjects import model, node, replica, run
+from weft_contracts.subjects import MESH, model, node, replica, run
 from weft_fleet import ModelView, Revision
+from weft_fleet.backend_upgrade import RECIPES_KEPT
 from weft_fleet.model_view import after_readiness, number_of
 from weft_testing.fleet_log import FleetLog
 
@@ -34,13 +38,13 @@ class Toy:
         """The next revision, with so many new replicas; of its own digest, unless one is given."""
         self.log.model("toy", SPEC.model_copy(update=spec), replicas=replicas, digest=digest)
 
-    def ready(self, number: int) -> None:
-        """The replica of this number is placed and answers."""
+    def ready(self, number: int, backend: BackendVariant | None = None) -> None:
+        """The replica of this number is placed, to run in `backend`, and answers."""
         id = replica_id(ID, number)
         view = self.log.fleet.replicas[id]
         members = (Member(node=self.node, rank=0, devices=(DeviceClaim(index=0, bytes=1),)),)
         of = {"model": ID, "revision": view.revision, "epoch": 1, "members": members}
-        told = {**of, "replica": id, "model_name": "toy", "digest": view.digest, "spec": SPEC}
+        told = {**of, "replica": id, "model_name": "toy", "digest": view.digest, "spec": SPEC, "backend": backend}
         self.log.add(node(self.node), Assigned.model_validate(told))
         self.log.add(replica(id), Placed.model_validate({**of, "receipt": RECEIPT}))
         fact = Ready(epoch=1, incarnation=Incarnation("i"), port=1, engine="simulated", engine_version="1")
@@ -287,3 +291,78 @@ def test_a_name_that_went_to_another_model_stays_with_it() -> None:
     found = log.fleet.model_named("toy")
     assert found is not None
     assert other == found.id
+
+
+ONE = BackendVariant(vendor="cpu", package="simulated", version="1", requirements=("simulated==1",), disk=1)
+TWO = ONE.model_copy(update={"version": "2"})
+
+
+def refused(toy: Toy, revision: int = 1) -> None:
+    toy.log.add(model(ID), Unservable(revision=revision, reason="it crashed", recipe=TWO.digest))
+
+
+def test_a_recipe_is_on_trial_until_a_revision_that_served_in_others_serves_in_it(toy: Toy) -> None:
+    toy.revision(replicas=2)
+    assert not toy.view.on_trial(toy.view.newest, ONE.digest)
+
+    toy.ready(1, ONE)
+
+    assert [False, True, False] == [toy.view.on_trial(toy.view.newest, each) for each in (ONE.digest, TWO.digest, "")]
+    toy.ready(2, TWO)
+    assert not toy.view.on_trial(toy.view.newest, TWO.digest)
+    assert (ONE.digest, TWO.digest) == toy.view.recipes_of(toy.view.newest)
+    assert {ONE.digest: ONE, TWO.digest: TWO} == toy.log.fleet.used_recipes
+
+
+def test_a_refused_recipe_gives_no_revision_up_and_is_one_of_all_that_run_as_it(toy: Toy) -> None:
+    toy.revision(digest="d")
+    toy.ready(1, ONE)
+    refused(toy)
+    assert {} == toy.view.given_up
+    assert {TWO.digest: "it crashed"} == toy.view.refused_for(toy.view.newest)
+    # when the next differs in numbers alone
+    toy.revision(digest="d", min_replicas=2)
+    assert {TWO.digest: "it crashed"} == toy.view.refused_for(toy.view.newest)
+    assert toy.view.on_trial(toy.view.newest, TWO.digest)
+    # when it is another
+    toy.revision(concurrency=3)
+    assert {} == toy.view.refused_for(toy.view.newest)
+
+
+@pytest.mark.parametrize(("engine", "lifted"), [("simulated", True), ("llama.cpp", False)])
+def test_an_upgrade_of_its_engine_lifts_what_was_refused(toy: Toy, engine: str, *, lifted: bool) -> None:
+    toy.revision()
+    toy.ready(1, ONE)
+    refused(toy)
+
+    toy.log.add(MESH, BackendUpgraded(engine=engine, superseded=(ONE.digest,)))
+
+    assert lifted == (not toy.view.refused)
+
+
+def test_a_retry_lifts_what_was_refused(toy: Toy) -> None:
+    toy.revision()
+    toy.ready(1, ONE)
+    refused(toy)
+
+    toy.log.add(model(ID), Retried())
+
+    assert {} == toy.view.refused
+
+
+def test_what_is_said_of_a_revision_that_the_log_lacks_is_not_kept(toy: Toy) -> None:
+    toy.revision()
+
+    refused(toy, revision=7)
+
+    assert {} == toy.view.refused
+
+
+def test_of_recipes_that_assignments_named_the_latest_are_kept(toy: Toy) -> None:
+    toy.revision(replicas=RECIPES_KEPT + 1)
+    for number in range(RECIPES_KEPT + 1):
+        toy.ready(number + 1, ONE.model_copy(update={"version": f"1.{number}"}))
+
+    kept = [each.version for each in toy.log.fleet.used_recipes.values()]
+
+    assert [f"1.{number}" for number in range(1, RECIPES_KEPT + 1)] == kept

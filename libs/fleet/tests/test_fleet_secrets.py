@@ -3,15 +3,18 @@
 from typing import Any
 
 import pytest
+from weft_contracts.facts.inspection import Requested
+from weft_contracts.facts.machine import FileMissing
 from weft_contracts.facts.mesh import SecretRemoved, SecretSet
 from weft_contracts.facts.model import Deleted
-from weft_contracts.facts.node import Assigned, Unassigned
+from weft_contracts.facts.node import Assigned, FilesRetired, FilesWanted, Unassigned
 from weft_contracts.facts.replica import Placed
 from weft_contracts.facts.run import Stopped
-from weft_contracts.facts.values import Member, ModelSpec, Receipt, SimulatedSource
-from weft_contracts.ids import NodeId, ReplicaId
+from weft_contracts.facts.source import HfSource, SimulatedSource
+from weft_contracts.facts.values import Member, ModelSpec, Receipt
+from weft_contracts.ids import InspectionId, NodeId, ReplicaId
 from weft_contracts.secrets import is_secret_name, secrets_in
-from weft_contracts.subjects import MESH, model, node, run
+from weft_contracts.subjects import MESH, inspection, machine, model, node, run
 from weft_contracts.subjects import replica as aggregate_of
 from weft_fleet import SecretView
 from weft_fleet.secrets_named import models_naming, node_names, secrets_by_node
@@ -104,4 +107,36 @@ def test_a_node_may_have_what_its_assignments_name_until_the_run_has_ended() -> 
     assert node_names(log.fleet, here, "key")
     log.add(run(here, replica), Stopped(epoch=1, why="retired"))
     assert not node_names(log.fleet, here, "key")
+    assert {} == secrets_by_node(log.fleet)
+
+
+def test_a_node_may_have_what_a_source_names_while_it_is_to_look_at_it_or_to_run_it() -> None:
+    log = FleetLog()
+    here, there = log.node("here", 1 << 30, vendor="cpu"), log.node("there", 1 << 30, vendor="cpu")
+    # asked to look
+    source = "hf:o/m secret:token"
+    log.add(inspection(here, InspectionId("i-1")), Requested(source=source, engine="vllm"))
+    assert {here: {"token"}} == secrets_by_node(log.fleet)
+    assert (True, False) == (node_names(log.fleet, here, "token"), node_names(log.fleet, there, "token"))
+    # answered
+    log.add(machine(here), FileMissing(inspection=InspectionId("i-1"), source=source, reason="it is away"))
+    assert {} == secrets_by_node(log.fleet)
+    assert not node_names(log.fleet, here, "token")
+    # to run
+    fetched = PLAIN.model_copy(update={"source": HfSource(repository="o/m", secret="token")})
+    id = log.model("fetched", fetched, replicas=1)
+    (replica,) = log.fleet.models[id].replicas
+    place(log, replica, there)
+    assert ["fetched"] == models_naming(log.fleet, "token")
+    assert {there: {"token"}} == secrets_by_node(log.fleet)
+
+
+def test_a_node_may_have_what_a_source_names_while_it_is_to_have_its_files() -> None:
+    log = FleetLog()
+    here, there = log.node("here", 1 << 30, vendor="cpu"), log.node("there", 1 << 30, vendor="cpu")
+    source = HfSource(repository="o/m", secret="token")
+    log.add(node(here), FilesWanted(files="f", source=source, listed=(), bytes=1))
+    assert {here: {"token"}} == secrets_by_node(log.fleet)
+    assert (True, False) == (node_names(log.fleet, here, "token"), node_names(log.fleet, there, "token"))
+    log.add(node(here), FilesRetired(files="f"))
     assert {} == secrets_by_node(log.fleet)

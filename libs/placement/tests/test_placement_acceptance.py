@@ -2,17 +2,11 @@
 
 import pytest
 from weft_contracts.engines import BUILTIN
+from weft_contracts.facts.arguments import ArgumentValue
 from weft_contracts.facts.machine import FileFound, Reported
 from weft_contracts.facts.node import Assigned
-from weft_contracts.facts.values import (
-    ArgumentValue,
-    DeviceClaim,
-    Member,
-    ModelSpec,
-    PathSource,
-    SimulatedSource,
-    Weights,
-)
+from weft_contracts.facts.source import PathSource, SimulatedSource
+from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec, Weights
 from weft_contracts.ids import InspectionId, ModelId, NodeId, ReplicaId
 from weft_contracts.subjects import machine, node
 from weft_placement import NoPlace, Placement, Policy, decide_placement

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from weft_contracts.facts.model import Scaled
 from weft_contracts.facts.node import Assigned, Unassigned
 from weft_contracts.facts.replica import Placed
-from weft_contracts.facts.values import ModelSpec, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import ModelId, NodeId, ReplicaId, replica_id
 from weft_contracts.subjects import model, node, replica
 from weft_placement import Placement, Policy, decide_placement, parse_policy

@@ -4,16 +4,8 @@ import pytest
 from weft_contracts.budget import parse_budget
 from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.node import Assigned, Capped, Rejoined, Unassigned
-from weft_contracts.facts.values import (
-    Addresses,
-    Caps,
-    DeviceClaim,
-    Member,
-    ModelSpec,
-    SimulatedSource,
-    VramBudget,
-    Weights,
-)
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import Addresses, Caps, DeviceClaim, Member, ModelSpec, VramBudget, Weights
 from weft_contracts.ids import ModelId, NodeId, ReplicaId
 from weft_contracts.subjects import node
 from weft_placement import NoPlace, Placement, Policy, decide_placement

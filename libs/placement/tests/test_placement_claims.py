@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from weft_contracts.engines import BUILTIN
+from weft_contracts.facts.arguments import Scalar
 from weft_contracts.facts.machine import PressureChanged
-from weft_contracts.facts.values import ModelSpec, PathSource, Scalar, SimulatedSource, Weights
+from weft_contracts.facts.source import PathSource, SimulatedSource
+from weft_contracts.facts.values import ModelSpec, Weights
 from weft_contracts.subjects import machine
 from weft_placement import ClaimUnknown
 from weft_placement.claim import GIB, MIB, Need, need_of

@@ -8,6 +8,7 @@ from weft_contracts.commit import Cause
 from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.machine import PressureChanged, Reported
 from weft_contracts.facts.node import Capped
+from weft_contracts.facts.source import PathSource, SimulatedSource
 from weft_contracts.facts.values import (
     Backend,
     Caps,
@@ -16,8 +17,6 @@ from weft_contracts.facts.values import (
     EngineName,
     Hardware,
     ModelSpec,
-    PathSource,
-    SimulatedSource,
     VramBudget,
     Weights,
 )

@@ -3,7 +3,8 @@
 from weft_contracts.facts.machine import FileFound, FileMissing
 from weft_contracts.facts.node import Assigned, Draining, WentOffline
 from weft_contracts.facts.replica import Evicted, Placed
-from weft_contracts.facts.values import ModelSpec, PathSource, SimulatedSource, Weights
+from weft_contracts.facts.source import PathSource, SimulatedSource
+from weft_contracts.facts.values import ModelSpec, Weights
 from weft_contracts.ids import InspectionId, NodeId, ReplicaId
 from weft_contracts.subjects import machine, node, replica
 from weft_placement import DryRun, Placement, Policy, decide_placement, dry_run

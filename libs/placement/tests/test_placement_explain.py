@@ -4,7 +4,8 @@ import pytest
 from weft_contracts.commit import Commit, Decision
 from weft_contracts.facts.node import Assigned, Cordoned, Expired
 from weft_contracts.facts.replica import Placed, Unplaceable
-from weft_contracts.facts.values import ModelSpec, PathSource, SimulatedSource
+from weft_contracts.facts.source import PathSource, SimulatedSource
+from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import ModelId, NodeId, ReplicaId
 from weft_contracts.subjects import node, replica
 from weft_placement import (

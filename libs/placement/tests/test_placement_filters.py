@@ -8,7 +8,8 @@ from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.machine import FileFound, FileMissing, Reported
 from weft_contracts.facts.mesh import EngineProfileSet
 from weft_contracts.facts.node import Assigned, Cordoned, Draining, Healthy, Labelled, Removed, Unhealthy, WentOffline
-from weft_contracts.facts.values import Backend, BuiltinSource, Member, ModelSpec, PathSource, SimulatedSource, Weights
+from weft_contracts.facts.source import BuiltinSource, PathSource, SimulatedSource
+from weft_contracts.facts.values import Backend, Member, ModelSpec, Weights
 from weft_contracts.ids import InspectionId, ModelId, NodeId, ReplicaId
 from weft_contracts.subjects import MESH, Aggregate, machine, node
 from weft_placement import NoPlace, Placement, Policy, decide_placement

@@ -2,7 +2,9 @@
 
 import pytest
 from weft_contracts.engines import BUILTIN
-from weft_contracts.facts.values import DeviceClaim, ModelSpec, PathSource, Scalar, SimulatedSource, Vendor, Weights
+from weft_contracts.facts.arguments import Scalar
+from weft_contracts.facts.source import PathSource, SimulatedSource
+from weft_contracts.facts.values import DeviceClaim, ModelSpec, Vendor, Weights
 from weft_contracts.ids import ModelId
 from weft_placement.claim import GIB, MIB, ClaimUnknown, Need, need_of
 from weft_placement.demand import Demand, demand_of

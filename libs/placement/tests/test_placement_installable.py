@@ -3,23 +3,16 @@
 from typing import Any
 
 import pytest
-from weft_contracts.backends import BackendRecipe, BackendVariant
+from weft_contracts.backends import TOOLS, BackendRecipe, BackendVariant, SourceBuild, builtin_recipes
 from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.machine import Reported
 from weft_contracts.facts.mesh import BackendSet, EngineProfileSet
-from weft_contracts.facts.values import (
-    Backend,
-    Device,
-    Hardware,
-    InstalledBackend,
-    Installs,
-    ModelSpec,
-    SimulatedSource,
-)
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import Backend, Device, Hardware, InstalledBackend, Installs, ModelSpec
 from weft_contracts.ids import NodeId
 from weft_contracts.subjects import MESH, machine
 from weft_placement import NoPlace, Placement, Policy, decide_placement
-from weft_placement.installable import to_install
+from weft_placement.installable import installable, to_install
 from weft_testing.fleet_log import FleetLog
 
 GIB = 1 << 30
@@ -29,6 +22,9 @@ NVIDIA = BackendVariant(
     vendor="nvidia", package="echo", version="1", requirements=("echo==1",), disk=GIB, driver_least="500"
 )
 CPU = NVIDIA.model_copy(update={"vendor": "cpu", "driver_least": ""})
+NEWER = CPU.model_copy(update={"version": "2", "requirements": ("echo==2",)})
+SOURCE = SourceBuild(requirements=("setuptools==80.9.0",), hashes={}, tools=("c++", "nvcc"))
+BUILT = NVIDIA.model_copy(update={"source": SOURCE})
 
 
 def a_mesh(*variants: BackendVariant) -> FleetLog:
@@ -69,6 +65,12 @@ def outcome(log: FleetLog) -> Placement | NoPlace:
         ((), (), Installs(), "has no echo backend"),
         ((CPU,), (), Installs(allowed=False), "has no echo backend, and may install none"),
         ((CPU,), (), Installs(disk_free=GIB - 1), "has no echo backend, and has too little disk to install it"),
+        (
+            (CPU,),
+            (),
+            Installs(disk_free=GIB, room={CPU.digest: GIB + 1}),
+            "has no echo backend, and has too little disk to install it",
+        ),
         ((NVIDIA,), (), Installs(), "has no echo backend, and the catalogue has none for its devices"),
         (
             (NVIDIA.model_copy(update={"build": "rocm"}),),
@@ -76,6 +78,20 @@ def outcome(log: FleetLog) -> Placement | NoPlace:
             Installs(),
             "has no echo backend, and the catalogue has none for its devices and its rocm build is on no public index: "
             "UV_INDEX, WEFT_INSTALL_INDEX or WEFT_INSTALL_OFFLINE of its worker must name one",
+        ),
+        (
+            (BUILT,),
+            (gpu(),),
+            Installs(),
+            "has no echo backend, and the catalogue has none for its devices and its worker is of a version that "
+            "builds none, as the one for nvidia is",
+        ),
+        (
+            (BUILT,),
+            (gpu(),),
+            Installs(builds=("c++", "cmake")),
+            "has no echo backend, and the catalogue has none for its devices and the one for nvidia is built there, "
+            "which needs nvcc of NVIDIA's CUDA toolkit, in PATH, in CUDA_PATH or in /usr/local/cuda",
         ),
         (
             (NVIDIA,),
@@ -94,6 +110,13 @@ def test_a_node_that_can_not_have_the_engine_says_why(
     answer = outcome(log)
     assert isinstance(answer, NoPlace)
     assert {reason: 1} == answer.receipt.refusals
+
+
+def test_what_another_recipe_had_no_room_for_refuses_nothing_and_what_is_not_known_is_room():
+    assert not Installs(disk_free=GIB, room={"another": 2 * GIB}).lacks_room(CPU.digest, GIB)
+    assert not Installs(disk_free=GIB, room={CPU.digest: GIB}).lacks_room(CPU.digest)
+    assert Installs(disk_free=GIB, room={CPU.digest: GIB}).lacks_room(CPU.digest, GIB + 1)
+    assert not Installs(room={CPU.digest: GIB}).lacks_room(CPU.digest, GIB)
 
 
 @pytest.mark.parametrize(("variant", "device"), [(CPU, 0), (NVIDIA, 1)])
@@ -128,6 +151,26 @@ def test_where_it_lies_comes_first_and_nothing_is_to_be_installed_there():
     assert [lies] == [member.node for member in answer.members]
     assert "installed" not in answer.receipt.candidates[0].scores
     assert to_install(log.fleet.nodes[lies], ECHO, log.fleet.recipes["echo"], {0}) is None
+
+
+def test_what_a_node_made_itself_lies_there_until_the_recipe_is_another():
+    # given two nodes that may install the engine, and one of them did
+    log = a_mesh(CPU)
+    a_node(log, "a", installs=Installs())
+    lies = a_node(log, "b", installs=Installs())
+    with_environment(log, lies, CPU, Installs())
+    # then that one comes first, and its own environment is what it is to run in
+    answer = outcome(log)
+    assert isinstance(answer, Placement)
+    assert [lies] == [member.node for member in answer.members]
+    assert "installed" not in answer.receipt.candidates[0].scores
+    assert CPU == to_install(log.fleet.nodes[lies], ECHO, log.fleet.recipes["echo"], {0})
+    # when the recipe is another
+    log.add(MESH, BackendSet(recipe=BackendRecipe(engine="echo", variants=(NEWER,))))
+    # then it would have to be installed there, too
+    answer = outcome(log)
+    assert isinstance(answer, Placement)
+    assert [0.0, 0.0] == [each.scores["installed"] for each in answer.receipt.candidates]
 
 
 def test_an_engine_that_nothing_could_run_is_not_installed():
@@ -175,3 +218,34 @@ def test_a_build_that_the_public_index_has_not_can_be_had_where_the_operator_nam
     id = a_node(log, "a", gpu(), installs=Installs(own_index=True))
     assert isinstance(outcome(log), Placement)
     assert variant == to_install(log.fleet.nodes[id], ECHO, log.fleet.recipes["echo"], {1})
+
+
+def test_what_is_built_is_a_place_where_there_is_all_to_build_it_with_and_the_processor_elsewhere():
+    log = a_mesh(CPU, BUILT)
+    lacks = a_node(log, "a", gpu(), installs=Installs(builds=("c++",)))
+    able = a_node(log, "b", gpu(), installs=Installs(builds=("c++", "nvcc", "make")))
+    fleet = log.fleet
+    recipe = fleet.recipes["echo"]
+    assert {"cpu": CPU} == installable(fleet.nodes[lacks], ECHO, recipe)
+    assert {"cpu": CPU, "nvidia": BUILT} == installable(fleet.nodes[able], ECHO, recipe)
+    assert BUILT == to_install(fleet.nodes[able], ECHO, recipe, {1})
+
+
+@pytest.mark.parametrize(
+    ("device", "option"),
+    [
+        ("nvidia", "GGML_CUDA"),
+        ("amd", "GGML_VULKAN"),
+        ("intel", "GGML_VULKAN"),
+        ("apple", None),
+    ],
+)
+def test_of_llama_cpps_own_recipe_a_node_gets_what_is_for_its_devices(device: Any, option: str | None):
+    log = FleetLog()
+    has = Device(index=1, vendor=device, name="a device", memory=8 * GIB)
+    node = a_node(log, "a", has, installs=Installs(builds=tuple(TOOLS)))
+    engine, recipe = BUILTIN["llama.cpp"], builtin_recipes()["llama.cpp"]
+    variant = to_install(log.fleet.nodes[node], engine, recipe, {1})
+    assert variant is not None
+    assert device == variant.vendor
+    assert option in (variant.source.cmake if variant.source is not None else {None: True})

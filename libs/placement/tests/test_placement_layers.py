@@ -4,19 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from weft_contracts.engines import BUILTIN
+from weft_contracts.facts.arguments import ArgumentValue, Scalar
+from weft_contracts.facts.layers import LayerRun
 from weft_contracts.facts.machine import FileFound, Reported
-from weft_contracts.facts.values import (
-    ArgumentValue,
-    Backend,
-    Device,
-    DeviceClaim,
-    Hardware,
-    LayerRun,
-    ModelSpec,
-    PathSource,
-    Scalar,
-    Weights,
-)
+from weft_contracts.facts.source import PathSource
+from weft_contracts.facts.values import Backend, Device, DeviceClaim, Hardware, ModelSpec, Weights
 from weft_contracts.ids import InspectionId, NodeId, replica_id
 from weft_contracts.subjects import machine
 from weft_placement import NoPlace, Placement, Policy, decide_placement, dry_run, explain

@@ -2,8 +2,11 @@
 
 from weft_contracts.digest import lora_key
 from weft_contracts.engines import BUILTIN
+from weft_contracts.facts.layers import LayerRun
+from weft_contracts.facts.lora import LoraAdapter
 from weft_contracts.facts.machine import FileFound, FileMissing, Reported
-from weft_contracts.facts.values import Backend, Device, Hardware, LayerRun, LoraAdapter, ModelSpec, PathSource, Weights
+from weft_contracts.facts.source import PathSource
+from weft_contracts.facts.values import Backend, Device, Hardware, ModelSpec, Weights
 from weft_contracts.ids import InspectionId, NodeId, replica_id
 from weft_contracts.subjects import machine
 from weft_placement import NoPlace, Placement, Policy, decide_placement, dry_run

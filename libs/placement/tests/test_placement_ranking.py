@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.machine import PressureChanged
 from weft_contracts.facts.node import Cordoned, Healthy, Labelled, Removed, Uncordoned, Unhealthy
-from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec
 from weft_contracts.ids import NodeId, ReplicaId
 from weft_contracts.subjects import machine, node
 from weft_placement import CandidateRanking, Circumstances, PlannedFleet, Policy, choose, decide_placement

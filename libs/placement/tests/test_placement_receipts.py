@@ -6,7 +6,8 @@ import pytest
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.machine import FileMissing, Reported
 from weft_contracts.facts.node import Approved, CutOff, Healthy, Joined, Labelled, Removed
-from weft_contracts.facts.values import Addresses, Backend, ModelSpec, PathSource, SimulatedSource, Weights
+from weft_contracts.facts.source import PathSource, SimulatedSource
+from weft_contracts.facts.values import Addresses, Backend, ModelSpec, Weights
 from weft_contracts.ids import InspectionId, NodeId, ReplicaId, TokenId, replica_id
 from weft_contracts.subjects import machine, node
 from weft_placement import BadPolicy, CandidateRanking, NoPlace, Placement, PlannedFleet, Policy, decide_placement

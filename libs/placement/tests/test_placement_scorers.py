@@ -6,7 +6,8 @@ import pytest
 from weft_contracts.commit import Cause
 from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.machine import FileFound, FileMissing
-from weft_contracts.facts.values import BuiltinSource, DeviceClaim, ModelSpec, PathSource, SimulatedSource, Weights
+from weft_contracts.facts.source import BuiltinSource, PathSource, SimulatedSource
+from weft_contracts.facts.values import DeviceClaim, ModelSpec, Weights
 from weft_contracts.ids import CorrelationId, InspectionId, ModelId, ReplicaId
 from weft_contracts.subjects import machine
 from weft_fleet import Assignment, NodeAssignments, NodeView

@@ -32,6 +32,8 @@ class Assignment:
     """What follows from the assignment bears this cause."""
     retiring: bool = False
     """It was unassigned."""
+    recipe: str = ""
+    """Digest of what its engine is to run in; empty: what lies there."""
     ended: bool = False
     """Its run said `stopped` or `failed` and has not started since."""
 
@@ -108,6 +110,7 @@ def assignment_of(node: NodeId, fact: Assigned, sequence: int, cause: Cause) -> 
         devices=member.devices,
         sequence=sequence,
         cause=cause,
+        recipe=fact.backend.digest if fact.backend is not None else "",
     )
 
 

@@ -4,25 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from weft_contracts import formats
 from weft_contracts.catalogue import CATALOGUE
 from weft_contracts.commit import Cause, Recorded
-from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.inspection import InspectionFact
 from weft_contracts.facts.machine import MachineFact
-from weft_contracts.facts.mesh import (
-    BackendSet,
-    BackendUpgraded,
-    BackendWithdrawn,
-    BrakeLifted,
-    BrakeSet,
-    EngineProfileSet,
-    EngineProfileWithdrawn,
-    FormatRaised,
-    SecretRemoved,
-    SecretSet,
-)
 from weft_contracts.facts.model import ModelFact, Scaled
 from weft_contracts.facts.node import NodeFact
 from weft_contracts.facts.replica import ReplicaFact
@@ -31,13 +17,15 @@ from weft_contracts.ids import InspectionId, ModelId, NodeId, ReplicaId
 
 from weft_fleet.alias_view import evolve_aliases
 from weft_fleet.assignments import Assignment, after_run, assignment_of
-from weft_fleet.backend_upgrade import BackendUpgrade
+from weft_fleet.backend_upgrade import after_use_of
 from weft_fleet.changed import changed
-from weft_fleet.model_view import ModelView, after_readiness, evolve_model, number_of
-from weft_fleet.node_view import evolve_asked, evolve_machine, evolve_node
+from weft_fleet.files_told import follow_told, told_by
+from weft_fleet.mesh_facts import apply_mesh
+from weft_fleet.model_view import ModelView, after_readiness, after_ready_in, evolve_model, number_of
+from weft_fleet.node_machine import evolve_asked, evolve_machine
+from weft_fleet.node_view import evolve_node
 from weft_fleet.replica_view import ReplicaView, evolve_replica
 from weft_fleet.run_view import evolve_run
-from weft_fleet.secret_view import SecretView
 from weft_fleet.tables import NO_ASSIGNMENTS, FleetTables
 
 CLOSED_KEPT = 4096
@@ -60,7 +48,7 @@ class Fleet(FleetTables):
             case "node":
                 self._apply_node(NodeId(recorded.aggregate.key), recorded, facts)
             case "machine":
-                self._apply_machine(NodeId(recorded.aggregate.key), facts)
+                self._apply_machine(NodeId(recorded.aggregate.key), facts, recorded.at)
             case "run":
                 node, _, replica = recorded.aggregate.key.partition(".")
                 self._apply_run(NodeId(node), ReplicaId(replica), recorded, facts)
@@ -69,7 +57,7 @@ class Fleet(FleetTables):
             case "replica":
                 self._apply_replica(ReplicaId(recorded.aggregate.key), recorded, facts)
             case "mesh":
-                self._apply_mesh(facts, recorded)
+                apply_mesh(self, facts, recorded)
             case "name":
                 self.aliases = evolve_aliases(self.aliases, recorded, facts)
             case "inspection":
@@ -80,7 +68,10 @@ class Fleet(FleetTables):
     def _apply_node(self, id: NodeId, recorded: Recorded, facts: Sequence[Fact]) -> None:
         view = self.nodes.get(id)
         for fact in cast("Sequence[NodeFact]", facts):
-            view = evolve_node(id, view, fact, recorded.at)
+            before, view = view, evolve_node(id, view, fact, recorded.at)
+            if view is not None and fact.type == "assigned":
+                view = told_by(view, fact, self.models)
+            follow_told(self.told, id, before, view)
             if view is not None:
                 self.nodes[id] = view
                 self._follow_node(id, fact, recorded)
@@ -99,6 +90,7 @@ class Fleet(FleetTables):
                 if any(member.node == id for member in fact.members):
                     assignment = assignment_of(id, fact, recorded.sequence, recorded.cause)
                     self._assigned[id] = self.assigned(id).put(assignment)
+                    self.used_recipes = after_use_of(self.used_recipes, assignment.recipe, fact.backend)
                     self._drop_run(id, replica, fact.epoch)
                     self._settle(replica)
             case "unassigned":
@@ -114,12 +106,12 @@ class Fleet(FleetTables):
             case _:
                 pass
 
-    def _apply_machine(self, id: NodeId, facts: Sequence[Fact]) -> None:
+    def _apply_machine(self, id: NodeId, facts: Sequence[Fact], at: float) -> None:
         view = self.nodes.get(id)
         if view is None:
             return
         for fact in cast("Sequence[MachineFact]", facts):
-            view = evolve_machine(view, fact)
+            view = evolve_machine(view, fact, at)
         self.nodes[id] = view
         self._touch(id)
 
@@ -128,7 +120,7 @@ class Fleet(FleetTables):
         view = self.nodes.get(NodeId(node))
         if view is not None:
             for fact in cast("Sequence[InspectionFact]", facts):
-                view = evolve_asked(view, InspectionId(id), fact.engine)
+                view = evolve_asked(view, InspectionId(id), fact)
             self.nodes[view.id] = view
 
     def _apply_run(self, node: NodeId, id: ReplicaId, recorded: Recorded, facts: Sequence[Fact]) -> None:
@@ -143,6 +135,9 @@ class Fleet(FleetTables):
             view = self.replicas.get(id)
             if view is not None:
                 run = evolve_run(node, view.runs.get(node), fact, recorded)
+                if fact.type == "ready" and view.model in self.models:
+                    model = self.models[view.model]
+                    self.models[view.model] = after_ready_in(model, assignment.revision, assignment.recipe)
                 view = self.replicas[id] = changed(view, runs={**view.runs, node: run})
             if after is not assignment:
                 self._settle(id)
@@ -157,6 +152,8 @@ class Fleet(FleetTables):
             if view is None:
                 continue
             self.models[id] = view
+            if fact.type == "spec_accepted" and (files := view.files.get(fact.revision)):
+                self.naming.setdefault(files, {})[id] = None
             self._follow_name(before, view)
             match fact.type:
                 case "spec_accepted" | "retried":  # what is ready may be all that it wants
@@ -209,32 +206,6 @@ class Fleet(FleetTables):
         gone = frozenset(member.node for member in view.members if self._is_gone(member.node))
         self.replicas[id] = changed(view, sequence=recorded.sequence, gone=gone)
         self._settle(id)
-
-    def _apply_mesh(self, facts: Sequence[Fact], recorded: Recorded) -> None:
-        for fact in facts:
-            match fact:
-                case BrakeSet():
-                    self.brake = fact
-                case BrakeLifted():
-                    self.brake = None
-                case EngineProfileSet(profile=profile):
-                    self.engines = {**self.engines, profile.name: profile, **BUILTIN}
-                case EngineProfileWithdrawn(engine=engine) if engine not in BUILTIN:
-                    self.engines = {name: profile for name, profile in self.engines.items() if name != engine}
-                case BackendSet(recipe=recipe):
-                    self.told_recipes = {**self.told_recipes, recipe.engine: recipe}
-                case BackendWithdrawn(engine=engine):
-                    self.told_recipes = {name: each for name, each in self.told_recipes.items() if name != engine}
-                case BackendUpgraded(engine=engine, superseded=superseded):
-                    self.upgraded = {**self.upgraded, engine: BackendUpgrade(superseded, recorded.sequence)}
-                case FormatRaised():
-                    self.formats = formats.after(self.formats, fact)
-                case SecretSet():
-                    self.secrets = {**self.secrets, fact.name: SecretView(fact.version, fact.sealed, recorded.at)}
-                case SecretRemoved(name=removed):
-                    self.secrets = {name: view for name, view in self.secrets.items() if name != removed}
-                case _:
-                    pass
 
     def _is_gone(self, node: NodeId) -> bool:
         view = self.nodes.get(node)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from weft_contracts.commit import Cause
+from weft_contracts.digest import files_digest
 from weft_contracts.facts.model import ModelFact
 from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import ModelId, ReplicaId
@@ -48,6 +49,8 @@ class ModelView:
     """The newest revision's spec."""
     specs: Mapping[int, tuple[str, ModelSpec]]
     """Digest and spec of every revision."""
+    files: Mapping[int, str]
+    """The `digest.files_digest` of every revision that names files."""
     cause: Cause
     """The cause of its last commit: what its own rules decide next follows from it."""
     sequence: int = 0
@@ -58,6 +61,10 @@ class ModelView:
     """While no revision is established: the newest one of which any replica was ready."""
     given_up: Mapping[int, str] = field(default_factory=dict[int, str])
     """Why revisions can't be served, by number, since the last spec or retry. Nothing is tried of them."""
+    ran_in: Mapping[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
+    """By revision: the recipes, by digest, in which replicas of it were ready; "" where what lay there was used."""
+    refused: Mapping[int, Mapping[str, str]] = field(default_factory=dict[int, Mapping[str, str]])
+    """By revision: why it can't be served in a recipe, by the recipe's digest. It goes on in what it served in."""
     next_number: int = 1
     """The number of the next replica that is ever added."""
     replicas: dict[ReplicaId, None] = field(default_factory=dict[ReplicaId, None])
@@ -101,6 +108,27 @@ class ModelView:
         kept = self.kept
         return kept is not None and not kept.runs_as(self.newest)
 
+    def recipes_of(self, revision: Revision) -> tuple[str, ...]:
+        """Digests of the recipes in which a revision, or what runs as it, was ready; the latest comes last."""
+        return tuple(
+            digest for number, digests in self.ran_in.items() if self.of(number).runs_as(revision) for digest in digests
+        )
+
+    def refused_for(self, revision: Revision) -> Mapping[str, str]:
+        """Why a revision, or what runs as it, is not served in recipes, by digest."""
+        return {
+            digest: why
+            for number, by_digest in self.refused.items()
+            if self.of(number).runs_as(revision)
+            for digest, why in by_digest.items()
+        }
+
+    def on_trial(self, revision: Revision, recipe: str) -> bool:
+        """Whether it is the recipe that fails where a replica fails in it: the revision served in others, and in this
+        one never."""
+        served = self.recipes_of(revision)
+        return bool(recipe) and bool(served) and recipe not in served
+
     @property
     def unservable(self) -> str | None:
         """Why nothing is tried any more until an admin says so; None while something is."""
@@ -111,8 +139,9 @@ def evolve_model(id: ModelId, view: ModelView | None, fact: ModelFact, cause: Ca
     """The model after one of its facts. Nothing before `spec_accepted` makes a model."""
     if fact.type == "spec_accepted":
         of_fact = {fact.revision: (fact.digest, fact.spec)}
+        files = {fact.revision: files_digest(fact.spec)} if fact.spec.files else {}
         if view is None:
-            return ModelView(id, fact.name, fact.revision, fact.digest, fact.spec, of_fact, cause)
+            return ModelView(id, fact.name, fact.revision, fact.digest, fact.spec, of_fact, files, cause)
         return changed(
             view,
             name=fact.name,
@@ -120,6 +149,7 @@ def evolve_model(id: ModelId, view: ModelView | None, fact: ModelFact, cause: Ca
             digest=fact.digest,
             spec=fact.spec,
             specs={**view.specs, **of_fact},
+            files={**view.files, **files},
             deleted=False,
             given_up={},
             cause=cause,
@@ -130,10 +160,14 @@ def evolve_model(id: ModelId, view: ModelView | None, fact: ModelFact, cause: Ca
         case "scaled":
             numbers = [number_of(replica) + 1 for replica in fact.add]
             return changed(view, next_number=max([view.next_number, *numbers]), cause=cause)
+        case "unservable" if fact.recipe:
+            why = {**view.refused.get(fact.revision, {}), fact.recipe: fact.reason}
+            known = fact.revision in view.specs
+            return changed(view, refused={**view.refused, fact.revision: why} if known else view.refused, cause=cause)
         case "unservable":
             return changed(view, given_up={**view.given_up, fact.revision: fact.reason}, cause=cause)
         case "retried":
-            return changed(view, given_up={}, cause=cause)
+            return changed(view, given_up={}, refused={}, cause=cause)
         case "deleted":
             return changed(view, deleted=True, cause=cause)
         case "unloaded":  # which replicas go is said by the `scaled` that follows
@@ -158,6 +192,14 @@ def after_readiness(view: ModelView, ready: Sequence[int]) -> ModelView:
         return view
     answered = newest.number if as_newest else max(known)
     return changed(view, answered=max(answered, view.answered or 0))
+
+
+def after_ready_in(view: ModelView, number: int, recipe: str) -> ModelView:
+    """The model once a replica of a revision was ready in a recipe."""
+    there = view.ran_in.get(number, ())
+    if number not in view.specs or recipe in there:
+        return view
+    return changed(view, ran_in={**view.ran_in, number: (*there, recipe)})
 
 
 def number_of(replica: ReplicaId) -> int:

@@ -1,14 +1,12 @@
-"""A node as its events and its machine's events tell it."""
+"""A node as its events and its machine's events tell it; the latter are folded in `node_machine`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar, assert_never
+from typing import Literal, assert_never
 
 from weft_contracts.backend_wishes import (
     NO_WISHES,
     BackendWishes,
-    after_fault,
-    after_report,
     after_retired,
     after_use,
     after_wanted,
@@ -16,7 +14,6 @@ from weft_contracts.backend_wishes import (
 from weft_contracts.facts.machine import (
     FileFound,
     FileMissing,
-    MachineFact,
 )
 from weft_contracts.facts.node import Draining, NodeFact
 from weft_contracts.facts.values import (
@@ -29,21 +26,29 @@ from weft_contracts.facts.values import (
     Installs,
     NodeKind,
 )
+from weft_contracts.file_wishes import NO_FILE_WISHES, FileWishes
 from weft_contracts.ids import InspectionId, NodeId, ReplicaId
 from weft_contracts.states import NodeState
 
 from weft_fleet.auto_labels import auto_labels, is_automatic
 from weft_fleet.changed import changed
+from weft_fleet.node_files import expected_after, wishes_after
 
 Presence = Literal["pending", "joined", "healthy", "unhealthy", "offline"]
 """`joined`: approved, and its lease was never heard."""
 
 
 _SILENT = Caps()
-FILES_KEPT = 1000
-"""Answers of a node about its files that are remembered, and questions about them that it has not answered."""
-K = TypeVar("K")
-V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a node is to look for at a source."""
+
+    engine: EngineName
+    """Engines load different files of one source."""
+    secret: str = ""
+    """That the source names; empty: none."""
 
 
 @dataclass(frozen=True)
@@ -99,17 +104,30 @@ class NodeView:
     """What it is to have of engines ahead of need, and what no more."""
     reads: Mapping[str, int] = field(default_factory=dict[str, int])
     """The facts that its worker reads in versions above 1, each with the newest one."""
-    asked: Mapping[InspectionId, EngineName] = field(default_factory=dict[InspectionId, EngineName])
-    """Inspections that it has not answered yet, and for which engine it looks: engines load different files of one
-    source."""
+    asked: Mapping[InspectionId, Asked] = field(default_factory=dict[InspectionId, Asked])
+    """Inspections that it has not answered yet."""
     files: Mapping[str, FileFound | FileMissing] = field(default_factory=dict[str, FileFound | FileMissing])
     """The last answer for each source and engine, by `looked_at`; by the source alone where no question is known."""
+    fetched: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Models that lie fetched on its disk: bytes, by `digest.files_digest`."""
+    fetched_at: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Since when, in seconds since the epoch."""
+    expected: Mapping[str, None] = field(default_factory=dict[str, None])
+    """Files that an assignment or a wish told it to have, by `digest.files_digest`, the latest told last: at most
+    `node_files.EXPECTED_KEPT`."""
+    file_wishes: FileWishes = NO_FILE_WISHES
+    """Which models it is to have on its disk whether replicas need them or not, without the lists of their files; and
+    which are to go."""
     pressure: Mapping[int, int] = field(default_factory=dict[int, int])
     """Bytes that processes other than replicas use, by device."""
 
     def file(self, source: str, engine: EngineName) -> FileFound | FileMissing | None:
-        """What it last said of a source (`digest.source_key`), looked at for an engine."""
+        """What it last said of a source (`source_keys.source_key`), looked at for an engine."""
         return self.files.get(looked_at(source, engine)) or self.files.get(source)
+
+    def holds(self, files: str) -> bool:
+        """Whether it says that it has these files and the log tells why it would. A bare word explains nothing."""
+        return files in self.fetched and (files in self.expected or files in self.file_wishes.wanted)
 
     @property
     def takes_replicas(self) -> bool:
@@ -146,7 +164,8 @@ class NodeView:
                 return self.presence
 
 
-def _relabelled(view: NodeView) -> NodeView:
+def relabelled(view: NodeView) -> NodeView:
+    """The node with the labels that follow from what it says, from what it has, and from what admins set."""
     own = {name: value for name, value in view.own_labels.items() if not is_automatic(name)}
     labels: dict[str, str] = {**own, **auto_labels(view.name, view.hardware, view.backends)}
     for key, value in view.set_labels.items():
@@ -186,7 +205,7 @@ def evolve_node(id: NodeId, view: NodeView | None, fact: NodeFact, at: float) ->
             kind=fact.node_kind,
             signed_at=fact.signed_at,
         )
-        return _relabelled(view)
+        return relabelled(view)
     if view is None:
         return None
     match fact.type:
@@ -199,7 +218,7 @@ def evolve_node(id: NodeId, view: NodeView | None, fact: NodeFact, at: float) ->
                 signed_at=fact.signed_at or view.signed_at,
                 caps=_over(fact.caps, view.set_caps),
             )
-            return _relabelled(rejoined)
+            return relabelled(rejoined)
         case "approved":
             presence = "joined" if view.presence == "pending" else view.presence
             return changed(view, approved=True, presence=presence, rejected=None)
@@ -211,7 +230,7 @@ def evolve_node(id: NodeId, view: NodeView | None, fact: NodeFact, at: float) ->
             set_labels = {**view.set_labels, **fact.labels}
             for forgotten in fact.forgotten:
                 set_labels.pop(forgotten, None)
-            return _relabelled(changed(view, set_labels=set_labels))
+            return relabelled(changed(view, set_labels=set_labels))
         case "capped":
             return changed(view, set_caps=fact.caps, caps=_over(view.own_caps, fact.caps))
         case "healthy":
@@ -243,6 +262,11 @@ def evolve_node(id: NodeId, view: NodeView | None, fact: NodeFact, at: float) ->
             return changed(view, wishes=after_wanted(view.wishes, fact, view.environments))
         case "backend_retired":
             return changed(view, wishes=after_retired(view.wishes, fact))
+        case "files_wanted" | "files_retired":
+            wishes = wishes_after(view.file_wishes, fact, view.fetched)
+            if fact.type == "files_retired":
+                return changed(view, file_wishes=wishes)
+            return changed(view, file_wishes=wishes, expected=expected_after(view.expected, fact.files))
         case "unassigned":
             return view
         case _:
@@ -252,48 +276,3 @@ def evolve_node(id: NodeId, view: NodeView | None, fact: NodeFact, at: float) ->
 def looked_at(source: str, engine: EngineName) -> str:
     """A source as one engine loads it, as answers are kept and shown."""
     return f"{source} for {engine}"
-
-
-def evolve_asked(view: NodeView, inspection: InspectionId, engine: EngineName) -> NodeView:
-    """The node after it was asked to look at a source for an engine."""
-    return changed(view, asked=_kept({**view.asked, inspection: engine}))
-
-
-def evolve_machine(view: NodeView, fact: MachineFact) -> NodeView:
-    """The node after what its agent found out."""
-    match fact.type:
-        case "reported":
-            devices = {device.index for device in fact.hardware.devices}
-            reported = changed(
-                view,
-                hardware=fact.hardware,
-                backends=fact.backends,
-                builtins=fact.builtins,
-                agent_version=fact.agent_version,
-                installs=fact.installs,
-                environments=fact.environments,
-                wishes=after_report(view.wishes, fact.environments),
-                reads=fact.reads,
-                pressure={index: used for index, used in view.pressure.items() if index in devices},
-            )
-            return _relabelled(reported)
-        case "file_found" | "file_missing":
-            engine = view.asked.get(fact.inspection)
-            key = fact.source if engine is None else looked_at(fact.source, engine)
-            asked = {id: engine for id, engine in view.asked.items() if id != fact.inspection}
-            return changed(view, asked=asked, files=_kept({**view.files, key: fact}))
-        case "install_failed":
-            return changed(view, wishes=after_fault(view.wishes, fact))
-        case "pressure_changed":
-            if view.hardware is None or all(fact.device != device.index for device in view.hardware.devices):
-                return view
-            return changed(view, pressure={**view.pressure, fact.device: fact.bytes})
-        case _:
-            assert_never(fact)
-
-
-def _kept(known: dict[K, V]) -> dict[K, V]:
-    """Without the oldest where there are too many: a node may say what it likes, and all have to remember it."""
-    if len(known) > FILES_KEPT:
-        del known[next(iter(known))]
-    return known

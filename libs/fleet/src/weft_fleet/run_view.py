@@ -30,6 +30,8 @@ class RunView:
     engine: EngineName | None = None
     engine_version: str = ""
     metadata: tuple[MetadataFile, ...] = ()
+    self_hosted: bool | None = None
+    """See `run.Ready`."""
     reason: str = ""
     """Why it degraded, stopped or failed."""
     permanent: bool = False
@@ -76,6 +78,7 @@ def evolve_run(node: NodeId, run: RunView | None, fact: RunFact, recorded: Recor
                 engine=fact.engine,
                 engine_version=fact.engine_version,
                 metadata=fact.metadata,
+                self_hosted=fact.self_hosted,
             )
         case "degraded":
             return _still(run, stamp, "degraded", fact.incarnation, fact.why)

@@ -1,9 +1,13 @@
 """Which secrets are named where: by models, and by what nodes were given to run."""
 
+from collections.abc import Iterator
+
 from weft_contracts.ids import NodeId
-from weft_contracts.secrets import secrets_in
+from weft_contracts.source_keys import secret_of
+from weft_contracts.spec_secrets import secrets_of
 
 from weft_fleet.model_view import ModelView
+from weft_fleet.node_view import NodeView
 from weft_fleet.tables import FleetTables
 
 
@@ -14,10 +18,11 @@ def models_naming(fleet: FleetTables, secret: str) -> list[str]:
 
 
 def secrets_by_node(fleet: FleetTables) -> dict[NodeId, set[str]]:
-    """What each node's present assignments name, whether it is there or not. One look at every model and its specs."""
-    found: dict[NodeId, set[str]] = {}
+    """What each node's present assignments name, and the sources that it was asked to look at or to fetch from,
+    whether it is there or not. One look at every node, every model and its specs."""
+    found = {id: named for id, view in fleet.nodes.items() if (named := set(_of_sources(view)))}
     for model in fleet.models.values():
-        named = {number: secrets_in(spec.engine_args) for number, (_, spec) in model.specs.items()}
+        named = {number: secrets_of(spec) for number, (_, spec) in model.specs.items()}
         for id in model.replicas if any(named.values()) else ():
             for member in fleet.replicas[id].members:
                 part = fleet.assignment(member.node, id)
@@ -27,13 +32,21 @@ def secrets_by_node(fleet: FleetTables) -> dict[NodeId, set[str]]:
 
 
 def node_names(fleet: FleetTables, node: NodeId, secret: str) -> bool:
-    """Whether a present assignment of a node names a secret."""
+    """Whether a present assignment of a node names a secret, or a source that it is to look at or to fetch from."""
+    view = fleet.nodes.get(node)
+    if view is not None and secret in _of_sources(view):
+        return True
     for part in fleet.assigned(node).assignments.values():
         model = fleet.models.get(part.model)
         spec = model.specs.get(part.revision) if model is not None else None
-        if part.holds and spec is not None and secret in secrets_in(spec[1].engine_args):
+        if part.holds and spec is not None and secret in secrets_of(spec[1]):
             return True
     return False
+
+
+def _of_sources(node: NodeView) -> Iterator[str]:
+    yield from (asked.secret for asked in node.asked.values() if asked.secret)
+    yield from (named for wanted in node.file_wishes.wanted.values() if (named := secret_of(wanted.source)))
 
 
 def _names(fleet: FleetTables, model: ModelView, secret: str) -> bool:
@@ -43,4 +56,4 @@ def _names(fleet: FleetTables, model: ModelView, secret: str) -> bool:
         if model.kept is not None:
             revisions.add(model.kept.number)
     specs = (model.specs[each][1] for each in revisions if each in model.specs)
-    return any(secret in secrets_in(spec.engine_args) for spec in specs)
+    return any(secret in secrets_of(spec) for spec in specs)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from weft_contracts.backends import BackendRecipe, Recipes, builtin_recipes
+from weft_contracts.backends import BackendRecipe, BackendVariant, Recipes, builtin_recipes
 from weft_contracts.engines import BUILTIN, EngineProfile
 from weft_contracts.facts.mesh import BrakeSet
 from weft_contracts.facts.values import ModelSpec
@@ -46,12 +46,19 @@ class FleetTables:
     """How nodes install an engine, where an admin told."""
     upgraded: Mapping[str, BackendUpgrade] = field(default_factory=dict[str, BackendUpgrade])
     """By engine: from which recipes' environments its replicas were last told to move."""
+    used_recipes: Mapping[str, BackendVariant] = field(default_factory=dict[str, BackendVariant])
+    """What assignments named for engines to run in, by digest, the latest last: at most
+    `backend_upgrade.RECIPES_KEPT`."""
     formats: Mapping[str, int] = field(default_factory=lambda: dict[str, int]())
     """The facts (`<kind>.<type>`) that may be written in versions above 1, each with the newest one."""
     secrets: Mapping[str, SecretView] = field(default_factory=dict[str, SecretView])
     """Secrets by name, which specs may name. Their values are nowhere in the log."""
     aliases: Mapping[str, AliasView] = field(default_factory=dict[str, AliasView])
     """Names that stand for several models, by name. None of them is a model's name."""
+    naming: dict[str, dict[ModelId, None]] = field(default_factory=dict[str, dict[ModelId, None]])
+    """Models of which a revision names the files, by `digest.files_digest`."""
+    told: dict[str, dict[NodeId, None]] = field(default_factory=dict[str, dict[NodeId, None]])
+    """Nodes that were told to have the files, or are to, by `digest.files_digest`: no others may hold them."""
     _assigned: dict[NodeId, NodeAssignments] = field(default_factory=dict[NodeId, NodeAssignments])
     _names: dict[str, ModelId] = field(default_factory=dict[str, ModelId])
 

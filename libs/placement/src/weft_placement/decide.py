@@ -12,6 +12,7 @@ from weft_placement.candidate_ranking import CandidateRanking, NoCandidate
 from weft_placement.claim import ClaimUnknown
 from weft_placement.demand import Demand, demand_of
 from weft_placement.filters.avoid import avoided
+from weft_placement.kept_recipe import recipes_for
 from weft_placement.node_evaluator import Candidate
 from weft_placement.planned_fleet import PlannedFleet
 from weft_placement.policy import Policy
@@ -53,7 +54,8 @@ class Circumstances:
 def demand_for(fleet: Fleet, replica: ReplicaView, policy: Policy) -> Demand:
     """What the replica's revision asks of a node. Raises ClaimUnknown."""
     spec = fleet.spec_of(replica)[1]
-    return demand_of(replica.model, replica.revision, spec, policy.slots, fleet.engines, fleet.recipes)
+    recipes = recipes_for(fleet, replica.model, replica.revision)
+    return demand_of(replica.model, replica.revision, spec, policy.slots, fleet.engines, recipes)
 
 
 def decide_placement(fleet: Fleet, replica_id: ReplicaId, policy: Policy, now: float, seed: int) -> Placement | NoPlace:

@@ -4,10 +4,13 @@ from collections import Counter
 from dataclasses import dataclass
 
 from weft_contracts.commit import Cause
-from weft_contracts.digest import lora_key, revision_digest, source_key
+from weft_contracts.digest import lora_key, revision_digest
+from weft_contracts.facts.lora import LoraAdapter
 from weft_contracts.facts.machine import FileFound
-from weft_contracts.facts.values import EngineName, LoraAdapter, Member, ModelSpec, Weights
+from weft_contracts.facts.source import UploadSource
+from weft_contracts.facts.values import EngineName, Member, ModelSpec
 from weft_contracts.ids import CorrelationId, ModelId, replica_id
+from weft_contracts.source_keys import source_key
 from weft_fleet import Fleet, ModelView, ReplicaView
 
 from weft_placement.candidate_ranking import CandidateRanking
@@ -27,7 +30,7 @@ class DryRun:
     """How a deploy would go, replica by replica. One that finds no place is the last."""
 
     spec: ModelSpec
-    """The spec that was given, with the weights that the nodes found."""
+    """The spec that was given, with the weights and files that the nodes found."""
     revision: int
     wanted: int
     """Replicas that there would be in all, had each a place."""
@@ -46,13 +49,16 @@ class DryRun:
         return sum(any(answer.chosen for answer in each.answers) for each in self.explanations)
 
 
-def dry_run(fleet: Fleet, name: str, spec: ModelSpec, policy: Policy | None = None) -> DryRun:
+def dry_run(
+    fleet: Fleet, name: str, spec: ModelSpec, policy: Policy | None = None, pinned: str | None = None
+) -> DryRun:
     """Place the replicas that a deploy of this spec would add, each beside the ones before it.
 
     Of a revision that replaces another, each replica is placed while those that it replaces still run, and one of
-    them ends before the next. Without a policy, the one of the last decision in the log.
+    them ends before the next. Without a policy, the one of the last decision in the log. `pinned`: of a source that
+    nodes fetch, as which one it was found (`source_keys.source_key`); None: as most nodes found it.
     """
-    spec = spec.model_copy(update={"weights": _weights(fleet, spec), "adapters": _adapters(fleet, spec)})
+    spec = _as_found(fleet, spec, pinned).model_copy(update={"adapters": _adapters(fleet, spec)})
     digest = revision_digest(spec)
     model = fleet.model_named(name)
     there = _wanted(fleet, model)
@@ -100,10 +106,18 @@ def _placed(
     return Explanation(replica.id, name, fleet.position, policy.text, outcome, answers, None)
 
 
-def _weights(fleet: Fleet, spec: ModelSpec) -> Weights:
-    """What most nodes found at the spec's source; the spec's own where none did."""
-    found, profile = _most_found(fleet, source_key(spec), spec.engine), fleet.engines.get(spec.engine)
-    return spec.weights if found is None or profile is None else kept_weights(spec, found, profile)
+def _as_found(fleet: Fleet, spec: ModelSpec, pinned: str | None) -> ModelSpec:
+    """The spec with what most nodes found at its source, if any did."""
+    profile = fleet.engines.get(spec.engine)
+    if profile is not None and isinstance(spec.source, UploadSource):  # whoever sends it has told
+        return spec.model_copy(update={"weights": kept_weights(spec, spec.weights, profile)})
+    found = _most_found(fleet, source_key(spec.source), spec.engine, pinned)
+    if found is None or profile is None:
+        return spec
+    update: dict[str, object] = {"weights": kept_weights(spec, found.weights, profile)}
+    if found.files:
+        update |= {"source": found.pinned or spec.source, "files": found.files}
+    return spec.model_copy(update=update)
 
 
 def _adapters(fleet: Fleet, spec: ModelSpec) -> tuple[LoraAdapter, ...]:
@@ -111,15 +125,21 @@ def _adapters(fleet: Fleet, spec: ModelSpec) -> tuple[LoraAdapter, ...]:
     return tuple(
         adapter
         if (own := _most_found(fleet, lora_key(adapter), spec.engine)) is None
-        else adapter.model_copy(update={"bytes": own.weight_bytes, "fingerprint": own.fingerprint})
+        else adapter.model_copy(update={"bytes": own.weights.weight_bytes, "fingerprint": own.weights.fingerprint})
         for adapter in spec.adapters
     )
 
 
-def _most_found(fleet: Fleet, key: str, engine: EngineName) -> Weights | None:
+def _most_found(fleet: Fleet, key: str, engine: EngineName, pinned: str | None = None) -> FileFound | None:
     answers = [node.file(key, engine) for node in fleet.nodes.values() if not node.gone]
-    found = Counter(answer.weights for answer in answers if isinstance(answer, FileFound))
-    return found.most_common(1)[0][0] if found else None
+    found = [each for each in answers if isinstance(each, FileFound)]
+    if pinned is not None:
+        found = [each for each in found if each.pinned is not None and source_key(each.pinned) == pinned] or found
+    counted = Counter((each.weights, each.pinned, each.files) for each in found)
+    if not counted:
+        return None
+    most = counted.most_common(1)[0][0]
+    return next(each for each in found if (each.weights, each.pinned, each.files) == most)
 
 
 def _wanted(fleet: Fleet, model: ModelView | None) -> list[ReplicaView]:

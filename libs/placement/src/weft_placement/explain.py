@@ -8,13 +8,15 @@ from weft_contracts.facts.replica import Placed, Unplaceable
 from weft_contracts.facts.values import Receipt
 from weft_contracts.ids import NodeId, ReplicaId
 from weft_contracts.subjects import replica as replica_aggregate
-from weft_fleet import Fleet, ReplicaView
+from weft_fleet import Fleet, NodeView, ReplicaView
 
 from weft_placement.candidate_ranking import CandidateRanking
 from weft_placement.claim import ClaimUnknown
 from weft_placement.decide import demand_for
 from weft_placement.filters.avoid import avoided
+from weft_placement.filters.disk import disk
 from weft_placement.fit import LADDER
+from weft_placement.fit.option import gib
 from weft_placement.node_evaluator import Candidate, Rank, Refusal
 from weft_placement.planned_fleet import PlannedFleet
 from weft_placement.policy import BadPolicy, Policy, parse_policy
@@ -149,10 +151,18 @@ def answers_of(
             case Candidate():
                 refusals.append((0, id, NodeAnswer(id, node.name, no, chosen=id in chosen)))
             case Refusal(stage=stage, reason=reason):
-                answer = NodeAnswer(id, node.name, no or reason, chosen=id in chosen)
+                answer = NodeAnswer(id, node.name, no or _with_room(fleet, node, ranking, reason), chosen=id in chosen)
                 refusals.append((0 if no else -stage, id, answer))
     ordered = [answer for _, answer in sorted(candidates, key=lambda pair: pair[0])]
     return (*ordered, *(answer for _, _, answer in sorted(refusals, key=lambda item: item[:2])))
+
+
+def _with_room(fleet: Fleet, node: NodeView, ranking: CandidateRanking, reason: str) -> str:
+    """A node's reason with what its own disk has, where that was it."""
+    free = node.hardware.disk_free if node.hardware is not None else None
+    if free is None or reason != disk(node, fleet.assigned(node.id), ranking.demand):
+        return reason
+    return f"{reason}; it has {gib(free)}"
 
 
 def _outcome(fleet: Fleet, decision: Placed | Unplaceable | None, answers: tuple[NodeAnswer, ...]) -> str:

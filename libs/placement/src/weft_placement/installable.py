@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Mapping
 
-from weft_contracts.backends import BackendRecipe, BackendVariant
+from weft_contracts.backends import TOOLS, BackendRecipe, BackendVariant
 from weft_contracts.engines import BUILTIN, EngineProfile, is_of
-from weft_contracts.facts.values import Device, Vendor
+from weft_contracts.facts.values import Device, Installs, Vendor
 from weft_fleet import NodeView
 
 _NAMED_BY = "UV_INDEX, WEFT_INSTALL_INDEX or WEFT_INSTALL_OFFLINE of its worker"
@@ -37,13 +37,25 @@ def installable(
         variant = recipe.for_driver(device.vendor, device.driver)
         if variant is None:
             refused.setdefault(_without(device, recipe))
-        elif installs.disk_free is not None and installs.disk_free < variant.disk and variant.digest not in lies:
+        elif variant.digest not in lies and installs.lacks_room(variant.digest, variant.disk):
             refused.setdefault("has too little disk to install it")
+        elif variant.digest not in lies and (lacking := _unbuildable(installs, variant)):
+            refused.setdefault(lacking)
         elif variant.build and not installs.own_index and variant.digest not in lies:
             refused.setdefault(f"its {variant.build} build is on no public index: {_NAMED_BY} must name one")
         else:
             found[device.vendor] = variant
     return found or " and ".join(refused) or "the catalogue has none for its devices"
+
+
+def _unbuildable(installs: Installs, variant: BackendVariant) -> str:
+    """Why the node can't build what is to be built there; empty: it can, or there is nothing to build."""
+    if variant.source is None:
+        return ""
+    if installs.builds is None:
+        return f"its worker is of a version that builds none, as the one for {variant.vendor} is"
+    lacking = " and ".join(TOOLS[tool] for tool in variant.source.lacks(installs.builds))
+    return f"the one for {variant.vendor} is built there, which needs {lacking}" if lacking else ""
 
 
 def obtainable(node: NodeView, engine: EngineProfile, recipe: BackendRecipe | None) -> bool:
@@ -73,6 +85,12 @@ def to_install(
     made: set[Vendor] = {each.vendor for each in node.environments if each.engine == engine.name}
     wanted = (vendors - installed_for(node, engine)) | (vendors & made)
     return next((could[vendor] for vendor in sorted(wanted) if vendor in could), None)
+
+
+def lacks(node: NodeView, engine: EngineProfile, recipe: BackendRecipe | None, devices: Collection[int]) -> bool:
+    """Whether something has to be installed on the node before the engine runs there on these devices."""
+    variant = to_install(node, engine, recipe, devices)
+    return variant is not None and all(each.recipe != variant.digest for each in node.environments)
 
 
 def _runs(engine: EngineProfile) -> bool:

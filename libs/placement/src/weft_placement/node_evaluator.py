@@ -13,7 +13,7 @@ from weft_placement.device_memory import node_memory
 from weft_placement.filters import FILTERS
 from weft_placement.fit import LADDER
 from weft_placement.fit.option import Miss
-from weft_placement.installable import to_install
+from weft_placement.installable import lacks
 from weft_placement.policy import Policy
 from weft_placement.scorers import score, weighted
 from weft_placement.scorers.apart import apart
@@ -98,7 +98,7 @@ class NodeEvaluator:
                 continue
             total, scores = score(self._scorers, node, assigned, demand, found)
             taken = [device.index for device in found.devices]
-            if to_install(node, demand.profile, demand.recipe, taken) is not None:
+            if lacks(node, demand.profile, demand.recipe, taken):
                 scores = {"installed": 0.0, **scores}
             if self._apart:
                 scores = {"apart": apart(assigned, demand), **scores}

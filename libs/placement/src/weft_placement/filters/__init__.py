@@ -8,6 +8,7 @@ from weft_placement.demand import Demand
 from weft_placement.filters.apart import apart
 from weft_placement.filters.approved import approved
 from weft_placement.filters.backend import backend
+from weft_placement.filters.disk import disk
 from weft_placement.filters.files import files
 from weft_placement.filters.formats import formats
 from weft_placement.filters.labels import labels
@@ -28,6 +29,7 @@ FILTERS: tuple[Filter, ...] = (
     formats,
     backend,
     files,
+    disk,
     slots,
     per_model,
     apart,
