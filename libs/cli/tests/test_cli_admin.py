@@ -27,6 +27,10 @@ LABELLED = "label=zone%3Da&label=fast%3D1"
 HAS: dict[str, Any] = {"node": "n-1", "engine": "e", "version": "1.0", "vendor": "cpu"}
 
 
+FILES = {"files": "f1", "model_name": "m", "nodes": "n", "in_use": ""}
+USED = {**FILES, "in_use": "n"}
+
+
 @pytest.mark.parametrize(
     ("line", "says", "method", "path", "body", "words"),
     [
@@ -60,6 +64,13 @@ HAS: dict[str, Any] = {"node": "n-1", "engine": "e", "version": "1.0", "vendor":
         ),
         ("backends upgrade e", HAS, "POST", "/api/backends/e/upgrade", {}, "replicas of e move"),
         ("backends remove e", {}, "DELETE", "/api/backend-recipes/e", None, "the recipe of e is withdrawn"),
+        ("files fetch m", FILES, "POST", "/api/files/fetch", {"model": "m"}, "n fetches the files of m"),
+        ("files fetch m --nodes 2", FILES, "POST", "/api/files/fetch", {"model": "m", "count": 2}, "n fetches"),
+        ("files fetch m --node n", FILES, "POST", "/api/files/fetch", {"model": "m", "nodes": ["n"]}, "n fetches"),
+        ("files pin m", FILES, "POST", "/api/files/pin", {"files": "m", "nodes": []}, "n keeps the files of m"),
+        ("files unpin m", FILES, "POST", "/api/files/unpin", {"files": "m", "nodes": []}, "pinned no more on n"),
+        ("files remove m", FILES, "POST", "/api/files/remove", {"files": "m", "nodes": []}, "n removes the files of m"),
+        ("files remove m", USED, "POST", "/api/files/remove", {"files": "m", "nodes": []}, ", on n once nothing uses"),
         ("brake lift --reason fire", {}, "POST", "/api/brake/lift", {"reason": "fire"}, "lifted"),
     ],
 )
@@ -280,3 +291,39 @@ def test_what_cant_be_meant_is_wrong_usage_and_asks_nothing(fake: FakeGateway, w
     failure = done.exception
     assert Exit.USAGE == (failure.exit if isinstance(failure, Failure) else done.exit_code), done.output
     assert [] == fake.asked
+
+
+def test_files_are_listed_by_node_with_a_bar_while_they_come(fake: FakeGateway, weft: Weft) -> None:
+    # given a model whose files lie on one node, come on another, and can't be had on a third
+    progress: dict[str, Any] = {"fetched": 50, "total": 100, "about": "fetching 50 % of 100 B"}
+    plain: dict[str, Any] = {
+        "state": "here",
+        "pinned": False,
+        "used_by": [],
+        "leaves": False,
+        "fault": None,
+        "progress": None,
+    }
+    nodes: list[dict[str, Any]] = [
+        {"node_name": "one", **plain, "pinned": True, "used_by": ["m-1-1"], "leaves": True},
+        {"node_name": "two", **plain, "state": "coming", "progress": progress},
+        {"node_name": "three", **plain, "state": "failed", "fault": "the hub is away"},
+    ]
+    items: list[dict[str, Any]] = [
+        {"files": "f1", "source": "hf:o/m", "models": ["m"], "bytes": 100, "nodes": nodes},
+        {"files": "f2", "source": None, "models": [], "bytes": 100, "nodes": []},
+    ]
+    fake.otherwise = (200, {"items": items, "next": None})
+    # then
+    rows = [[w.strip() for w in line.split("  ") if w.strip()] for line in weft("files").stdout.splitlines()]
+    size = rows[1][2]
+    assert ["m", "f1", size, "one", "here", "pinned, used by m-1-1, goes once nothing uses it"] in rows
+    assert ["m", "f1", size, "two", "coming", "[########........] fetching 50 % of 100 B"] in rows
+    assert ["m", "f1", size, "three", "failed", "the hub is away"] in rows
+    assert ["no model (of an older revision)", "f2", size, "-", "-", "on no node"] in rows
+
+
+def test_nodes_are_named_or_counted_and_not_both(fake: FakeGateway, weft: Weft) -> None:
+    failure = weft("files fetch m --node n --nodes 2").exception
+    assert isinstance(failure, Failure)
+    assert (Exit.USAGE, []) == (failure.exit, fake.asked)

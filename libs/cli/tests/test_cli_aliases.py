@@ -10,7 +10,8 @@ from weft_cli.commands.explain_alias import explained, show
 from weft_client.failure import Exit, Failure
 from weft_contracts.aliases import MOST_TARGETS, AliasTarget
 from weft_contracts.facts.name import Aliased
-from weft_contracts.facts.values import ModelSpec, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import ModelId
 from weft_contracts.subjects import name
 from weft_testing.fake_gateway import FakeGateway

@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 import pytest
-from weft_cli.chat.chat_models import ChatModel, _answers_chat, ambiguous, to_ask
+from weft_cli.chat.chat_models import ChatModel, _answers_chat, _chat_alias, ambiguous, to_ask
 from weft_cli.chat.conversation import Command, Conversation, NoCommand, meant
 from weft_cli.render import printable
 from weft_client.failure import Exit, Failure
@@ -64,6 +64,24 @@ def test_the_only_model_that_serves_is_asked_and_of_several_none_is_guessed() ->
         ambiguous([tiny, other, loading]).exit,
         str(ambiguous([tiny, other, loading])),
     )
+
+
+def alias(name: str, rule: str, *targets: tuple[str, str, int]) -> Any:
+    body = [{"model": model, "state": state, "weight": weight} for model, state, weight in targets]
+    return {"name": name, "rule": rule, "targets": body}
+
+
+def test_an_alias_is_picked_by_its_name_and_says_what_it_stands_for() -> None:
+    ordered = _chat_alias(alias("chat", "order", ("local", "loading", 1), ("cloud", "ready", 1)))
+    weighed = _chat_alias(alias("both", "weights", ("local", "loading", 3), ("cloud", "empty", 1)))
+    assert (True, "alias of local, cloud in order") == (ordered.serves, ordered.about)
+    assert (False, "alias of local 3, cloud 1 by weight; loading") == (weighed.serves, weighed.about)
+    local, cloud = ChatModel("local", "loading"), ChatModel("cloud")
+    # where one model alone answers it is asked, under whatever names it goes besides
+    assert cloud == to_ask([local, cloud, ordered, weighed], None)
+    assert ordered == to_ask([local, cloud, ordered], "chat")
+    assert None is to_ask([ChatModel("local"), cloud, ordered], None)
+    assert "local, cloud, chat" in str(ambiguous([ChatModel("local"), cloud, ordered]))
 
 
 def test_where_no_model_answers_the_reasons_are_told() -> None:

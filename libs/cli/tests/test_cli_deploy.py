@@ -6,11 +6,14 @@ import pytest
 from typer.testing import CliRunner
 from weft_cli.app import app
 from weft_cli.commands.dry_run import _alike, beginning
+from weft_cli.commands.found_source import found_in_words
 from weft_cli.commands.models import DeployOptions, spec
 from weft_cli.commands.progress import phase
 from weft_client import api
 from weft_client.failure import Failure
-from weft_contracts.facts.values import ModelSpec, SimulatedSource
+from weft_client.units import size
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import NodeId, ReplicaId
 from weft_placement import DryRun, NodeAnswer
 from weft_placement.explain import Explanation
@@ -67,6 +70,42 @@ def test_a_made_name_is_said_and_asked_for(fake: FakeGateway, tmp_path: Path) ->
     said = CliRunner().invoke(app, words).stdout
     assert "'My Model v2.gguf' can't be a model's name, so it is called My-Model-v2" in said
     assert "My-Model-v2" == fake.asked[-1][2]["name"]
+
+
+COMMIT = "1" * 40
+
+
+def test_a_repository_is_deployed_by_its_name_and_what_a_worker_found_there_is_told(fake: FakeGateway) -> None:
+    found = {"files": "3", "bytes": str(3 << 30), "licence": "apache-2.0", "source": f"hf:Qwen/Qwen3-0.6B@{COMMIT}"}
+    fake.answers["POST", "/api/models"] = (201, {"revision": "1", **found})
+    said = CliRunner().invoke(app, ["deploy", "Qwen/Qwen3-0.6B", "--wait", "0", "--url", fake.url]).stdout
+    asked = fake.asked[-1][2]
+    source = {"kind": "hf", "repository": "Qwen/Qwen3-0.6B", "revision": "", "file": ""}
+    assert {"name": "Qwen/Qwen3-0.6B", "spec": {"source": source, "engine": "vllm"}} == asked
+    assert f"hf:Qwen/Qwen3-0.6B@{COMMIT}: 3 files of {size(3 << 30)}, licence apache-2.0" in said
+    assert "can't be a model's name" not in said
+
+
+def test_a_web_address_whose_file_no_model_can_be_called_after_gets_a_name_and_says_so(fake: FakeGateway) -> None:
+    fake.answers["POST", "/api/models"] = (201, {"revision": "1"})
+    words = ["deploy", "https://models.example/My%20Model.gguf", "--wait", "0", "--url", fake.url]
+    said = CliRunner().invoke(app, words).stdout
+    assert "'My Model.gguf' can't be a model's name, so it is called My-Model" in said
+
+
+@pytest.mark.parametrize("source", ["ftp://models.example/m.gguf", "ollama:llama3", "s3://B/m.gguf", "hf:a/b@"])
+def test_what_names_no_source_is_refused_before_anybody_is_asked(fake: FakeGateway, source: str) -> None:
+    with pytest.raises(Failure, match=source):
+        spec(source, DeployOptions())
+    assert [] == fake.asked
+
+
+def test_what_was_found_is_one_line_without_what_commands_a_terminal() -> None:
+    assert "" == found_in_words({"request": "q", "revision": "1"})
+    bare = found_in_words({"request": "q", "revision": "1", "files": "1", "bytes": "1000"})
+    assert f"1 file of {size(1000)}, no licence told" == bare
+    odd = found_in_words({"request": "q", "revision": "1", "files": "1", "bytes": "1", "licence": "\x1b[2Jmit"})
+    assert "\x1b" not in odd
 
 
 def test_loras_are_named_with_their_paths_and_scales() -> None:

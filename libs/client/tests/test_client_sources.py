@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from weft_client.api import spec_of
 from weft_client.failure import Exit, Failure
-from weft_client.sources import ServerSource, fileless, local_path, name_for, server_source
+from weft_client.sources import ServerSource, adapter_path, fileless, local_path, name_for, plain, server_source
 from weft_contracts.names import NAME
 
 
@@ -23,22 +23,47 @@ def test_a_word_that_is_neither_a_built_in_model_nor_a_file_here_is_wrong_usage(
     assert Exit.USAGE == refused.value.exit
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "https://example.org/m.gguf?download=true",
-        "hf:org/model",
-        "s3://bucket/m.gguf",
-        "Qwen/Qwen3-0.6B",
-        "llama3:8b",
-    ],
-)
-def test_what_lies_elsewhere_is_no_path_and_one_sentence_says_how(source: str) -> None:
+@pytest.mark.parametrize("source", ["llama3:8b", "ollama:llama3", "ftp://models.example/m.gguf", "docker://a/b"])
+def test_a_scheme_that_none_knows_is_one_sentence_that_names_those_that_there_are(source: str) -> None:
     with pytest.raises(
-        Failure, match=r"only files on a worker's disk are served today.*`weft deploy /models/\S+\.gguf`"
+        Failure, match=r"is no source that workers know: there are owner/name, hf:.*s3:.*path:"
     ) as refused:
         local_path(source)
     assert Exit.USAGE == refused.value.exit
+
+
+@pytest.mark.parametrize("source", ["https://example.org/l.gguf", "hf:org/lora", "s3://bucket/l.gguf", "org/lora"])
+def test_a_lora_adapter_is_one_of_the_workers_files(source: str) -> None:
+    with pytest.raises(Failure, match=r"must lie on the workers' disks.*/loras/style\.gguf") as refused:
+        adapter_path(source)
+    assert Exit.USAGE == refused.value.exit
+    assert "/loras/l.gguf" == adapter_path("/loras/l.gguf")
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("path:/models/a b/../m.gguf", "/models/a b/../m.gguf"),
+        ("builtin:tiny", "tiny"),
+        ("simulated:", "simulated"),
+        ("tiny", "tiny"),
+        ("hf:a/b", "hf:a/b"),
+    ],
+)
+def test_the_word_for_a_kind_is_taken_off_where_the_rest_says_enough(source: str, said: str) -> None:
+    assert said == plain(source)
+
+
+def test_a_path_that_is_called_one_may_be_relative_and_need_not_be_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert str(tmp_path / "Qwen/Qwen3") == plain("path:Qwen/Qwen3")
+
+
+def test_a_built_in_model_that_there_is_not_is_wrong_usage() -> None:
+    with pytest.raises(Failure, match="builtin:huge: there are builtin:tiny, builtin:tiny-embed"):
+        plain("builtin:huge")
 
 
 def test_a_path_is_one_however_its_folder_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

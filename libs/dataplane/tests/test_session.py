@@ -290,6 +290,16 @@ async def test_unary_calls_are_answered_and_failures_are_sentences(client: Sessi
         await client.unary.rerank("q", ["a"])
 
 
+async def test_a_prompts_ids_are_told_where_the_engine_has_them_however_many(host: Host, client: SessionClient) -> None:
+    assert await client.unary.prompt_ids("four") is None
+
+    host.engine.ids_of = lambda prompt: [*map(ord, prompt.text)]
+
+    assert [102, 111, 117, 114] == await client.unary.prompt_ids("four")
+    assert [0x4E00] * 200_000 == await client.unary.prompt_ids("一" * 200_000)
+    assert 4 == await client.unary.count("four")
+
+
 async def test_a_request_number_used_twice_ends_clearly(host: Host, client: SessionClient) -> None:
     first = Collector()
     client.submit(text_request(), first)

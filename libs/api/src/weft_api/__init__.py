@@ -10,6 +10,7 @@ from weft_api.backends import (
     InstalledBackend,
     NodeBackends,
     NodeBackendsPage,
+    SourceBuild,
     SystemNeed,
     WantedBackend,
 )
@@ -22,6 +23,9 @@ from weft_api.changes import (
     Deployed,
     EngineProfileChanged,
     EngineProfileWithdrawn,
+    FilesFetched,
+    FilesKept,
+    FilesRemoved,
     KeyChanged,
     KeyMade,
     LabelsChanged,
@@ -35,6 +39,7 @@ from weft_api.changes import (
     TokenChanged,
     TokenMade,
     Unloaded,
+    Uploaded,
 )
 from weft_api.engines import (
     ArgumentClaim,
@@ -45,6 +50,7 @@ from weft_api.engines import (
     HeaderClaim,
     LoraSupport,
 )
+from weft_api.files import FilesOnNode, FilesState, ModelFiles, ModelFilesPage
 from weft_api.log import ChangeRequest, ChangeRequestPage, Commit, CommitPage, Fact, RequestState
 from weft_api.models import (
     Failing,
@@ -58,6 +64,7 @@ from weft_api.models import (
     Standing,
 )
 from weft_api.named_secrets import NamedSecret, NamedSecretChanged, NamedSecretPage, NamedSecretSet, NodeSecret
+from weft_api.node_files import FilesNear, FilesReader, NearNode
 from weft_api.nodes import (
     Caps,
     Drain,
@@ -73,7 +80,7 @@ from weft_api.nodes import (
     NodeWaits,
 )
 from weft_api.problem import Problem
-from weft_api.progress import DeviceUse, InstallProgress, LoadProgress, ReplicaProgress
+from weft_api.progress import DeviceUse, FetchProgress, InstallProgress, LoadProgress, ReplicaProgress
 from weft_api.replicas import Replica, ReplicaLine, ReplicaPage, ShownReplica, ShownReplicaLine
 from weft_api.secrets import Key, KeyPage, SecretState, Token, TokenPage
 from weft_api.status import (
@@ -96,19 +103,25 @@ from weft_api.values import (
     Addresses,
     Backend,
     BuiltinSource,
+    CountedFiles,
     Device,
     DeviceClaim,
     FileFound,
     FileMissing,
     Hardware,
+    HfSource,
+    HttpsSource,
     LoraAdapter,
     Member,
     MetadataFile,
     ModelSpec,
     PathSource,
+    S3Source,
     SimulatedSource,
     Source,
+    SourceFile,
     UnsizedDevice,
+    UploadSource,
     Weights,
 )
 
@@ -138,6 +151,7 @@ __all__ = [
     "Claim",
     "Commit",
     "CommitPage",
+    "CountedFiles",
     "Counts",
     "Deployed",
     "Device",
@@ -152,12 +166,22 @@ __all__ = [
     "EngineProfileWithdrawn",
     "Fact",
     "Failing",
+    "FetchProgress",
     "FileFound",
     "FileMissing",
+    "FilesFetched",
+    "FilesKept",
+    "FilesNear",
+    "FilesOnNode",
+    "FilesReader",
+    "FilesRemoved",
+    "FilesState",
     "Format",
     "Hardware",
     "HeaderClaim",
     "Heartbeat",
+    "HfSource",
+    "HttpsSource",
     "InstallProgress",
     "InstalledBackend",
     "Key",
@@ -176,6 +200,8 @@ __all__ = [
     "Model",
     "ModelChanged",
     "ModelDetail",
+    "ModelFiles",
+    "ModelFilesPage",
     "ModelOnNode",
     "ModelPage",
     "ModelRetried",
@@ -187,6 +213,7 @@ __all__ = [
     "NamedSecretChanged",
     "NamedSecretPage",
     "NamedSecretSet",
+    "NearNode",
     "Node",
     "NodeBackendRemoved",
     "NodeBackendWanted",
@@ -213,11 +240,14 @@ __all__ = [
     "ReplicaProgress",
     "RequestCounts",
     "RequestState",
+    "S3Source",
     "SecretState",
     "ShownReplica",
     "ShownReplicaLine",
     "SimulatedSource",
     "Source",
+    "SourceBuild",
+    "SourceFile",
     "Standing",
     "Status",
     "StatusHead",
@@ -233,6 +263,8 @@ __all__ = [
     "UnsizedDevice",
     "Upgrade",
     "UpgradeFinished",
+    "UploadSource",
+    "Uploaded",
     "WantedBackend",
     "Weights",
     "WriterState",

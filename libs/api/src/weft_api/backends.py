@@ -79,6 +79,16 @@ class SystemNeed(TypedDict):
     say: str
 
 
+class SourceBuild(TypedDict):
+    """How a package is built on a node: options of its build, variables set to 1, what builds it, what that needs."""
+
+    cmake: dict[str, bool]
+    switches: list[str]
+    requirements: list[str]
+    hashes: dict[str, list[str]]
+    tools: list[str]
+
+
 class BackendVariant(TypedDict):
     """What is installed for an engine on one vendor's devices; see contracts' BackendVariant."""
 
@@ -96,6 +106,7 @@ class BackendVariant(TypedDict):
     driver_below: str
     disk: int
     needs: list[SystemNeed]
+    source: SourceBuild | None
 
 
 class BackendRecipe(TypedDict):

@@ -52,10 +52,24 @@ class ModelChanged(Changed):
 
 
 class Deployed(Changed):
-    """A revision that was taken, or with `dry_run` would be: then without a `model`."""
+    """A revision that was taken, or with `dry_run` would be: then without a `model`. Of a source that workers fetch,
+    what one of them found: how many `files` of how many `bytes`, the short name of their `licence`, and the `source`
+    at the commit that it is pinned to. Of files that are sent, `upload` is what they are sent as."""
 
     revision: str
     model: NotRequired[str]
+    files: NotRequired[str]
+    bytes: NotRequired[str]
+    licence: NotRequired[str]
+    source: NotRequired[str]
+    upload: NotRequired[str]
+
+
+class Uploaded(TypedDict):
+    """How many bytes of a file that is sent are there, from its front on, of how many."""
+
+    bytes: int
+    size: int
 
 
 class ModelRetried(ModelChanged):
@@ -108,6 +122,27 @@ class NodeBackendWanted(NodeBackendRemoved):
 
     version: str
     vendor: str
+
+
+class FilesKept(Changed):
+    """Files of a model, by digest, that nodes need not keep any more: their names, with commas between."""
+
+    files: str
+    nodes: str
+
+
+class FilesRemoved(FilesKept):
+    """Files that go; `in_use`: on these of the nodes something uses them, and they go after it."""
+
+    in_use: str
+
+
+class FilesFetched(Changed):
+    """Files of a model, by digest, that nodes are to have and to keep: their names, with commas between."""
+
+    files: str
+    model_name: str
+    nodes: str
 
 
 class TokenChanged(Changed):

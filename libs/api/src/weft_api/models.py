@@ -6,7 +6,7 @@ from typing_extensions import TypedDict
 from weft_contracts.facts.values import EngineName
 
 from weft_api.replicas import Replica
-from weft_api.values import ModelSpec
+from weft_api.values import ModelSpec, SourceFile
 
 ModelState = Literal["ready", "loading", "placing", "unplaceable", "unservable", "empty", "deleted"]
 """`placing`: it has no place yet, and it is not known that there is none."""
@@ -20,8 +20,9 @@ class Failing(TypedDict):
 
 
 class Model(TypedDict):
-    """A model with its newest spec. `ready` of its `wanted` replicas answer; `serves` is the revision that is kept
-    until the newest was ready as a whole; `created_at` is seconds since the epoch."""
+    """A model with its newest spec; `source`: where it is from, in one line. `ready` of its `wanted` replicas answer;
+    `serves` is the revision that is kept until the newest was ready as a whole; `created_at` is seconds since the
+    epoch."""
 
     id: str
     name: str
@@ -33,6 +34,7 @@ class Model(TypedDict):
     serves: int | None
     failing: Failing | None
     digest: str
+    source: str
     spec: ModelSpec
     created_at: float
 
@@ -45,9 +47,10 @@ class ModelPage(TypedDict):
 
 
 class ModelDetail(Model):
-    """A model with its replicas."""
+    """A model with its replicas, and the files that workers fetch for it."""
 
     replicas: list[Replica]
+    files: list[SourceFile]
 
 
 class OpenAIModel(TypedDict):
@@ -80,6 +83,8 @@ class Standing(TypedDict):
     revision: int
     serves: int | None
     failing: Failing | None
+    no_tokenizer: str | None
+    """Why this gateway makes no token ids of the model's itself, and its engine does; null: it makes the engine's."""
 
 
 class OpenAIModelDetail(OpenAIModel):

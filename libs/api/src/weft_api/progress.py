@@ -1,8 +1,8 @@
-"""Answers about what nodes do now, as they said last: installs, loads, memory. Nothing is decided by it."""
+"""Answers about what nodes do now, as they said last: installs, fetches, loads, memory. Nothing is decided by it."""
 
 from typing_extensions import TypedDict
 from weft_contracts.facts.values import EngineName, Vendor
-from weft_contracts.signals import InstallPhase
+from weft_contracts.signals import FetchPhase, InstallPhase
 
 
 class InstallProgress(TypedDict):
@@ -19,6 +19,21 @@ class InstallProgress(TypedDict):
     left_s: float | None
     since_s: float
     overdue: bool
+    about: str
+
+
+class FetchProgress(TypedDict):
+    """Bytes of a model's files that a node has fetched from `source`, and of all of them; `rate`: bytes a second of
+    late, `left_s`: an estimate; null: not known."""
+
+    node: str
+    phase: FetchPhase
+    source: str
+    file: str | None
+    fetched: int
+    total: int
+    rate: float | None
+    left_s: float | None
     about: str
 
 
@@ -48,5 +63,6 @@ class ReplicaProgress(TypedDict):
 
     about: str
     install: InstallProgress | None
+    fetch: FetchProgress | None
     load: LoadProgress | None
     devices: list[DeviceUse]

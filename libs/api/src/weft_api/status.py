@@ -103,4 +103,5 @@ class StatusPage(StatusHead):
     nodes: list[Node]
     claims: dict[str, Claim]
     models: list[Model]
+    aliases: list[Alias]
     replicas: list[ShownReplicaLine]

@@ -1,9 +1,10 @@
 """What nodes and models are made of, as answers show it. Sizes are bytes; null is unknown, which is not zero."""
 
-from typing import Literal
+from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
-from weft_contracts.facts.values import ArgumentValue, EngineName, Vendor
+from weft_contracts.facts.arguments import ArgumentValue
+from weft_contracts.facts.values import EngineName, Vendor
 
 
 class Addresses(TypedDict):
@@ -22,6 +23,7 @@ class Device(TypedDict):
     memory: int
     uuid: str
     number: int | None
+    pci: str
     driver: str | None
     compute_capability: str | None
     unified: bool
@@ -96,7 +98,45 @@ class SimulatedSource(TypedDict):
     kind: Literal["simulated"]
 
 
-Source = BuiltinSource | PathSource | SimulatedSource
+class HfSource(TypedDict):
+    """A repository of a hub: at a revision, empty for the main one; `file` names one of several models in it."""
+
+    kind: Literal["hf"]
+    repository: str
+    revision: str
+    file: str
+    secret: NotRequired[str]
+    """The name of the secret that holds a token; empty: the workers' own settings have one, or none is needed."""
+
+
+class HttpsSource(TypedDict):
+    """A file at an address of the web; `secret` names one that holds a bearer token."""
+
+    kind: Literal["https"]
+    url: str
+    secret: NotRequired[str]
+
+
+class S3Source(TypedDict):
+    """An object of a bucket, or all objects under a prefix; an empty endpoint is Amazon's. `secret` names one that
+    holds the bucket's keys."""
+
+    kind: Literal["s3"]
+    bucket: str
+    key: str
+    region: str
+    endpoint: str
+    secret: NotRequired[str]
+
+
+class UploadSource(TypedDict):
+    """A file that somebody sends to the mesh, by its own name."""
+
+    kind: Literal["upload"]
+    name: str
+
+
+Source = BuiltinSource | PathSource | SimulatedSource | HfSource | HttpsSource | S3Source | UploadSource
 
 
 class LoraAdapter(TypedDict):
@@ -107,6 +147,21 @@ class LoraAdapter(TypedDict):
     scale: float
     bytes: int
     fingerprint: str
+
+
+class SourceFile(TypedDict):
+    """One file of a source that workers fetch; `checksum`: as the source tells it, with its kind: `sha256:…`."""
+
+    name: str
+    size: int
+    checksum: str
+
+
+class CountedFiles(TypedDict):
+    """How many files workers fetch, and how large they are together."""
+
+    count: int
+    bytes: int
 
 
 class ModelSpec(TypedDict):
@@ -123,6 +178,7 @@ class ModelSpec(TypedDict):
     strategy: Literal["binpack", "spread"]
     weights: Weights
     adapters: list[LoraAdapter]
+    files: CountedFiles
 
 
 class DeviceClaim(TypedDict):
@@ -149,7 +205,8 @@ class MetadataFile(TypedDict):
 
 
 class FileFound(TypedDict):
-    """A model file on a node that an engine can load."""
+    """A model file on a node that an engine can load, or at a source that nodes fetch from; of that the files, the
+    commit that it is pinned to, as one line, and the short name of its licence."""
 
     type: Literal["file_found"]
     v: int
@@ -158,6 +215,9 @@ class FileFound(TypedDict):
     size: int
     weights: Weights
     metadata: list[MetadataFile]
+    files: CountedFiles
+    pinned: str | None
+    licence: str
 
 
 class FileMissing(TypedDict):

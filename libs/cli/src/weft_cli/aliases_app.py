@@ -4,32 +4,22 @@ from typing import Annotated
 
 import typer
 
-from weft_cli.admin_app import alone
 from weft_cli.completing import aliases as known_aliases
 from weft_cli.completing import models as known_models
+from weft_cli.listing import Listing, lists
 from weft_cli.options import JsonOption, StateOption, UrlOption
 
 aliases = typer.Typer(help="Let a name stand for several models; one answers each request.")
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Its name.", autocompletion=known_aliases)]
 
 
-@aliases.callback(invoke_without_command=True)
-def list_aliases(
-    ctx: typer.Context, state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False
-) -> None:
-    """List aliases, their models and how these stand."""
-    if alone(ctx):
-        from weft_cli.commands import aliases as command
-
-        command.show(state, url, as_json=as_json)
-
-
-@aliases.command("list")
-def list_alone(state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False) -> None:
-    """List aliases, their models and how these stand."""
+def _commands() -> Listing:
     from weft_cli.commands import aliases as command
 
-    command.show(state, url, as_json=as_json)
+    return command
+
+
+lists(aliases, "List aliases, their models and how these stand.", _commands)
 
 
 @aliases.command("set")

@@ -12,26 +12,21 @@ from weft_cli.aliases_app import aliases
 from weft_cli.backends_app import backends
 from weft_cli.command_group import CommandGroup
 from weft_cli.engines_app import engines
+from weft_cli.files_app import files
 from weft_cli.keys_app import keys
+from weft_cli.mesh_app import down, hold, release, up
 from weft_cli.observers_app import observers
 from weft_cli.options import (
     EngineOption,
     JsonOption,
     LinesOption,
-    ListenOption,
     LogArgument,
     ModelArgument,
     ModelOption,
-    NatsPortOption,
-    PartArgument,
-    PortOption,
     ReplicaArgument,
     ShellArgument,
     StateOption,
-    TlsCertOption,
-    TlsKeyOption,
     UrlOption,
-    WorkersOption,
 )
 from weft_cli.secrets_app import secrets
 from weft_cli.upgrade_app import upgrade
@@ -48,68 +43,23 @@ app = typer.Typer(
     rich_markup_mode=None,  # its rich help takes 0.2 s to load
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(up)
+app.command()(down)
+app.command()(hold)
+app.command()(release)
 app.add_typer(nodes, name="nodes")
 app.add_typer(tokens, name="tokens")
 app.add_typer(engines, name="engines")
 app.add_typer(secrets, name="secrets")
 app.add_typer(aliases, name="aliases")
 app.add_typer(backends, name="backends")
+app.add_typer(files, name="files")
 app.add_typer(brake, name="brake")
 app.command()(drain)
 app.add_typer(keys, name="keys")
 app.add_typer(observers, name="observers")
 app.add_typer(upgrade, name="upgrade")
 app.command()(worker)
-
-
-@app.command()
-def up(
-    state: StateOption = None,
-    port: PortOption = None,
-    workers: WorkersOption = None,
-    listen: ListenOption = None,
-    nats_port: NatsPortOption = None,
-    tls_cert: TlsCertOption = None,
-    tls_key: TlsKeyOption = None,
-    detach: Annotated[bool, typer.Option("--detach", "-d", help="In the background, once ready.")] = False,
-    model: Annotated[bool, typer.Option(help="Deploy the built-in model into a new state.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="With --detach: where it serves, as JSON.")] = False,
-) -> None:
-    """Start a whole mesh on this machine and serve until Ctrl-C.
-
-    Ctrl-C and SIGTERM end it within 90 s whatever hangs, a second one within 15 s.
-    """
-    from weft_cli.commands import up as command
-
-    reach = command.Reach(listen, nats_port, tls_cert, tls_key)
-    command.run(state, port=port, workers=workers, detach=detach, deploy=model, reach=reach, as_json=as_json)
-
-
-@app.command()
-def down(state: StateOption = None, as_json: JsonOption = False) -> None:
-    """End the mesh of a state, once running requests are done.
-
-    Within 2 minutes whatever hangs: what does not end by then is killed, and named.
-    """
-    from weft_cli.commands import up as command
-
-    command.down(state, as_json=as_json)
-
-
-@app.command()
-def hold(part: PartArgument, state: StateOption = None, as_json: JsonOption = False) -> None:
-    """Leave a process down once it ends, to see what its loss does."""
-    from weft_cli.commands import hold as command
-
-    command.hold(state, part, as_json=as_json)
-
-
-@app.command()
-def release(part: PartArgument, state: StateOption = None, as_json: JsonOption = False) -> None:
-    """Let a held process be started again."""
-    from weft_cli.commands import hold as command
-
-    command.release(state, part, as_json=as_json)
 
 
 @app.command()
@@ -208,7 +158,9 @@ def deploy(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="A GGUF file on the workers, `tiny`, `tiny-embed`, `simulated`, `engine:NAME`, or `openai:URL#MODEL`.",
+            help="A hub's repository as `owner/name` or `owner/name:Q4_K_M`, `https://…/m.gguf`, `s3://bucket/key`, a "
+            "GGUF file or a folder of safetensors on the workers, a GGUF file of this machine for a mesh elsewhere, "
+            "`tiny`, `tiny-embed`, `simulated`, `engine:NAME`, or `openai:URL#MODEL`.",
         ),
     ],
     name: Annotated[str | None, typer.Option(help="What people call it (default: from the source).")] = None,
@@ -219,11 +171,15 @@ def deploy(
     lora: Annotated[
         list[str] | None, typer.Option(metavar="NAME[:SCALE]=PATH", help="A LoRA for all answers; repeatable.")
     ] = None,
+    source_secret: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The secret that lets workers read the source.")
+    ] = None,
     replicas: Annotated[int | None, typer.Option(min=0, help="How many copies.")] = None,
     context: Annotated[int | None, typer.Option(min=1, help="Tokens of prompt and answer together.")] = None,
     concurrency: Annotated[int | None, typer.Option(min=1, max=1024, help="Requests that a copy runs at once.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say whether and where it would fit.")] = False,
     wait: Annotated[float, typer.Option(min=0, help="Seconds to wait until it answers.")] = 120.0,
+    upload: Annotated[bool, typer.Option("--upload", help="Send a GGUF file of this machine.")] = False,
     state: StateOption = None,
     url: UrlOption = None,
     as_json: JsonOption = False,
@@ -232,9 +188,9 @@ def deploy(
     from weft_cli.commands import models as command
 
     settings = command.DeployOptions(
-        name, engine, tuple(engine_arg or ()), replicas, context, concurrency, tuple(lora or ())
+        name, engine, tuple(engine_arg or ()), replicas, context, concurrency, tuple(lora or ()), source_secret
     )
-    command.deploy(state, url, source, settings, wait_s=wait, dry_run=dry_run, as_json=as_json)
+    command.deploy(state, url, source, settings, wait_s=wait, dry_run=dry_run, upload=upload, as_json=as_json)
 
 
 @app.command()

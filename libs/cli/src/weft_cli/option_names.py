@@ -11,6 +11,7 @@ DEPLOY = {
     "name": "--name",
     "spec.source": "SOURCE",
     "spec.source.path": "SOURCE",
+    "spec.source.secret": "--source-secret",
     "spec.engine": "--engine",
     "spec.engine_args": "--engine-arg",
     "spec.adapters": "--lora",

@@ -4,31 +4,21 @@ from typing import Annotated
 
 import typer
 
-from weft_cli.admin_app import alone
 from weft_cli.completing import secrets as known_secrets
+from weft_cli.listing import Listing, lists
 from weft_cli.options import JsonOption, StateOption, UrlOption
 
 secrets = typer.Typer(help="Set and remove secrets that models' engine arguments name.", rich_markup_mode=None)
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Its name.", autocompletion=known_secrets)]
 
 
-@secrets.callback(invoke_without_command=True)
-def list_secrets(
-    ctx: typer.Context, state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False
-) -> None:
-    """List secrets by name; their values can't be had."""
-    if alone(ctx):
-        from weft_cli.commands import secrets as command
-
-        command.show(state, url, as_json=as_json)
-
-
-@secrets.command("list")
-def list_alone(state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False) -> None:
-    """List secrets by name; their values can't be had."""
+def _commands() -> Listing:
     from weft_cli.commands import secrets as command
 
-    command.show(state, url, as_json=as_json)
+    return command
+
+
+lists(secrets, "List secrets by name; their values can't be had.", _commands)
 
 
 @secrets.command("set")

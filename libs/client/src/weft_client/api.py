@@ -10,7 +10,8 @@ from weft_contracts.engines import reading
 from weft_client import accelerators, routes
 from weft_client.failure import Failure
 from weft_client.gateway import Gateway
-from weft_client.sources import BUILTINS, SIMULATED, engine_of, server_source
+from weft_client.remote_sources import format_of, remote_source
+from weft_client.sources import BUILTINS, SIMULATED, engine_of, plain, server_source
 
 if TYPE_CHECKING:
     from weft_api import Alias, Deployed, Model, ModelChanged, ModelRetried, Node, Replica, ReplicaProgress
@@ -34,6 +35,8 @@ class ModelRow:
     """The revision that is kept until the newest was ready as a whole; None where none ever answered."""
     failing: str = ""
     """Why the newest revision can't be served while another one is kept."""
+    source: str = ""
+    """Where it is from, in one line (`source_keys.source_key`)."""
 
     @property
     def given_up(self) -> bool:
@@ -137,7 +140,12 @@ def snapshot(gateway: Gateway) -> Snapshot:
 
 def spec_of(source: str, engine: str | None = None, **fields: Any) -> dict[str, Any]:
     """A model's spec from what people type: a built-in model, `simulated`, `engine:NAME` for an engine that takes no
-    files, the path of a GGUF file or a folder, or `openai:URL#MODEL`."""
+    files, the path of a GGUF file or a folder, `openai:URL#MODEL`, or what workers fetch (`remote_sources`).
+
+    Without an engine it is the first that loads the format: of a path as it is here, of what is fetched as its name
+    says (`remote_sources.format_of`). Raises Failure with status 2 for what names no source.
+    """
+    source = plain(source)
     if (server := server_source(source)) is not None:
         where: dict[str, str] = {"kind": SIMULATED}
         engine = engine or server.engine
@@ -152,6 +160,9 @@ def spec_of(source: str, engine: str | None = None, **fields: Any) -> dict[str, 
     elif (named := engine_of(source)) is not None:
         where = {"kind": SIMULATED}
         engine = engine or named
+    elif (remote := remote_source(source)) is not None:
+        where = remote.model_dump(mode="json")
+        engine = engine or reading(format_of(remote)).name
     else:
         where = {"kind": "path", "path": source}
         engine = engine or reading("safetensors" if Path(source).is_dir() else "gguf").name
@@ -163,9 +174,9 @@ def deploy(gateway: Gateway, name: str, spec: Mapping[str, Any], *, idempotency_
     return routes.deploy(gateway, name, spec, idempotency_key=idempotency_key)
 
 
-def dry_run(gateway: Gateway, name: str, spec: Mapping[str, Any]) -> None:
+def dry_run(gateway: Gateway, name: str, spec: Mapping[str, Any]) -> "Deployed":
     """Have the nodes asked what they hold for a spec; the log then holds their answers. Nothing else changes."""
-    routes.deploy(gateway, name, spec, dry_run=True)
+    return routes.deploy(gateway, name, spec, dry_run=True)
 
 
 def remove(gateway: Gateway, name: str) -> "ModelChanged":
@@ -197,6 +208,7 @@ def _model(each: "Model") -> ModelRow:
         reason=each["reason"] or "",
         serves=each.get("serves"),
         failing=failing["reason"] if failing else "",
+        source=each.get("source", ""),  # an older gateway's answer lacks it
     )
 
 

@@ -9,7 +9,7 @@ import shlex
 
 SECTIONS = (
     ("First steps", ("up", "status", "chat", "deploy", "doctor", "down")),
-    ("Models", ("remove", "retry", "aliases", "engines", "backends", "secrets", "explain", "bench")),
+    ("Models", ("remove", "retry", "files", "aliases", "engines", "backends", "secrets", "explain", "bench")),
     ("What happens", ("events", "logs")),
     ("Machines", ("worker", "nodes", "drain", "tokens", "nats-config", "upgrade")),
     ("Who may come in", ("keys", "observers")),

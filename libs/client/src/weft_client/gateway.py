@@ -9,6 +9,7 @@ import json
 import ssl
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
@@ -82,6 +83,20 @@ class Gateway:
         with self._asked("PUT", path, body) as answer:
             return _json(answer)
 
+    def send(
+        self, path: str, pieces: Iterator[bytes], headers: Mapping[str, str], *, timeout_s: float
+    ) -> tuple[int, Any]:
+        """A PUT of bytes, whose length is in the headers; its status, 200 or 308, and the JSON body of its answer."""
+        with self._asked("PUT", path, None, headers, timeout_s, pieces) as answer:
+            return answer.status, _json(answer)
+
+    @property
+    def near(self) -> bool:
+        """Whether it is asked at this machine's own loopback."""
+        with suppress(ValueError):
+            return ip_address(self._host).is_loopback
+        return self._host == "localhost"
+
     def patch(self, path: str, body: object) -> Any:
         """The JSON body of a PATCH's answer."""
         with self._asked("PATCH", path, body) as answer:
@@ -119,6 +134,7 @@ class Gateway:
         body: object = None,
         headers: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
+        pieces: Iterator[bytes] | None = None,
     ) -> Generator[http.client.HTTPResponse]:
         timeout = timeout_s or self._timeout_s
         connection: http.client.HTTPConnection
@@ -126,9 +142,9 @@ class Gateway:
             connection = self._secure(timeout)
         else:
             connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout)
-        content = None if body is None else _content(body)
-        sent = {"Accept": "application/json", **(headers or {})}
-        sent |= {"Content-Type": "application/json"} if content is not None else {}
+        content = pieces if body is None else _content(body)
+        kind = {"Content-Type": "application/json"} if body is not None else {}
+        sent = {"Accept": "application/json", **kind, **(headers or {})}
         sent |= {"Authorization": f"Bearer {self.key}"} if self.key else {}
         try:
             connection.request(method, path, content, sent)

@@ -66,7 +66,7 @@ def servable(gateway: Gateway) -> "OpenAIModelList":
 
 def nodes(gateway: Gateway, query: str) -> "Iterator[Node]":
     """All nodes that fit a query, from the tables."""
-    return _all(gateway, "/api/nodes", query)
+    return all_items(gateway, "/api/nodes", query)
 
 
 def node(gateway: Gateway, ref: str) -> "NodeDetail":
@@ -159,7 +159,7 @@ def finish_upgrade(gateway: Gateway) -> "UpgradeFinished":
 
 def engine_profiles(gateway: Gateway) -> "Iterator[EngineProfile]":
     """All engines that the mesh knows."""
-    return _all(gateway, "/api/engine-profiles")
+    return all_items(gateway, "/api/engine-profiles")
 
 
 def set_engine_profile(gateway: Gateway, profile: Mapping[str, Any]) -> "EngineProfileChanged":
@@ -174,7 +174,7 @@ def withdraw_engine_profile(gateway: Gateway, engine: str) -> "EngineProfileWith
 
 def aliases(gateway: Gateway) -> "Iterator[Alias]":
     """All aliases, by name."""
-    return _all(gateway, "/api/aliases")
+    return all_items(gateway, "/api/aliases")
 
 
 def set_alias(gateway: Gateway, name: str, body: Mapping[str, Any]) -> "AliasChanged":
@@ -189,7 +189,7 @@ def remove_alias(gateway: Gateway, name: str) -> "AliasChanged":
 
 def secrets(gateway: Gateway) -> "Iterator[NamedSecret]":
     """All secrets, by name."""
-    return _all(gateway, "/api/secrets")
+    return all_items(gateway, "/api/secrets")
 
 
 def set_secret(gateway: Gateway, name: str, value: str) -> "NamedSecretSet":
@@ -204,7 +204,7 @@ def remove_secret(gateway: Gateway, name: str) -> "NamedSecretChanged":
 
 def backends(gateway: Gateway) -> "Iterator[NodeBackends]":
     """What each node has installed, and what it installs."""
-    return _all(gateway, "/api/backends")
+    return all_items(gateway, "/api/backends")
 
 
 def install_backend(gateway: Gateway, node: str, engine: str) -> "NodeBackendWanted":
@@ -235,7 +235,7 @@ def withdraw_backend_recipe(gateway: Gateway, engine: str) -> "BackendRecipeWith
 
 def tokens(gateway: Gateway) -> "Iterator[Token]":
     """All registration tokens."""
-    return _all(gateway, "/api/tokens")
+    return all_items(gateway, "/api/tokens")
 
 
 def make_token(gateway: Gateway, body: Mapping[str, Any]) -> "TokenMade":
@@ -250,7 +250,7 @@ def revoke_token(gateway: Gateway, ref: str) -> "TokenChanged":
 
 def keys(gateway: Gateway, query: str = "") -> "Iterator[Key]":
     """All API keys that fit a query."""
-    return _all(gateway, "/api/keys", query)
+    return all_items(gateway, "/api/keys", query)
 
 
 def make_key(gateway: Gateway, body: Mapping[str, Any]) -> "KeyMade":
@@ -282,7 +282,7 @@ def _node(ref: str) -> str:
     return f"/api/nodes/{segment(ref)}"
 
 
-def _all(gateway: Gateway, path: str, query: str = "") -> Iterator[Any]:
+def all_items(gateway: Gateway, path: str, query: str = "") -> Iterator[Any]:
     """Every item of a list, page by page."""
     after = ""
     while True:

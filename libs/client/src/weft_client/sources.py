@@ -1,16 +1,17 @@
 """What people type for a model's source: which kind it is, what the model is called after it, what can't be served."""
 
 import re
-import shlex
 import unicodedata
 from pathlib import Path
 from typing import NamedTuple
 
 from weft_contracts.engines import BUILTIN, EngineProfile
+from weft_contracts.facts.source import HfSource
 from weft_contracts.facts.values import EngineName
 from weft_contracts.names import LONGEST_MODEL_NAME, NAME
 
 from weft_client.failure import Exit, Failure
+from weft_client.remote_sources import FORMS, remote_source, title_of
 
 BUILTINS = ("tiny", "tiny-embed")
 """Models that ship with the project."""
@@ -20,7 +21,6 @@ FILELESS = (*BUILTINS, SIMULATED)
 """Sources that are no files of the workers'."""
 _ENGINE = re.compile(r"engine:([a-z0-9][a-z0-9._-]{0,39})")
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?")
-_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _STRANGE = re.compile(r"[^A-Za-z0-9._:/@-]+")
 
 
@@ -62,31 +62,63 @@ def _asks_a_server(profile: EngineProfile) -> bool:
     return {"base_url", "model"} <= profile.arguments.keys()
 
 
-def local_path(source: str) -> str:
+def plain(source: str) -> str:
+    """A source without the word for its kind, where that is `path:`, `builtin:` or `simulated:`.
+
+    Raises Failure with status 2 for `builtin:` of a model that doesn't ship with the project.
+    """
+    kind, colon, rest = source.partition(":")
+    if not colon:
+        return source
+    if kind == "simulated" and not rest:
+        return SIMULATED
+    if kind == "builtin":
+        if rest not in BUILTINS:
+            raise Failure(f"{source}: there are {', '.join(f'builtin:{each}' for each in BUILTINS)}", Exit.USAGE)
+        return rest
+    return local_path(rest, named=True) if kind == "path" else source
+
+
+def local_path(source: str, *, named: bool = False) -> str:
     """The path of a file or folder, from the root on: a worker may have started elsewhere.
 
-    Raises Failure with status 2 for what is no path: an address, a name on a hub, a word that is no file here.
+    `named`: it was said to be one. Raises Failure with status 2 for what is no path: an address, a name on a hub, a
+    word that is no file here.
     """
+    if named and source.startswith("/"):
+        return source
     path = Path(source).expanduser()
-    if path.exists():
+    if path.exists() or (named and source):
         return str(path.absolute())
     address = _ADDRESS.match(source)
     if address is not None and address[0] == "engine:":
         raise Failure(f"{source}: want engine:NAME, with the name of an engine as `weft engines` lists it", Exit.USAGE)
     if address is not None and address[1].lower() == "file":
         raise Failure(f"{source}: give the path alone, without {address[0]}", Exit.USAGE)
-    if address is not None or (_REPOSITORY.fullmatch(source) and not source.lower().endswith(".gguf")):
-        what = "an address" if address is not None and address[2] else "neither a file here nor a path"
-        raise Failure(
-            f"{source} is {what}, and only files on a worker's disk are served today: download the model's GGUF file"
-            f" there, then `weft deploy {shlex.quote(_there(source))}`",
-            Exit.USAGE,
-        )
+    if address is not None:
+        raise Failure(f"{source} is no source that workers know: there are {FORMS}", Exit.USAGE)
     if "/" not in source:
         raise Failure(
-            f"{source} is neither a built-in model ({', '.join(FILELESS)}) nor a file here: give a path", Exit.USAGE
+            f"{source} is neither a built-in model ({', '.join(FILELESS)}) nor a file here: give a path, or a hub's"
+            " repository as owner/name",
+            Exit.USAGE,
         )
     return str(path.absolute())
+
+
+def adapter_path(source: str) -> str:
+    """The path of a LoRA adapter, which lies on the workers' disks. Raises Failure with status 2 for anything else."""
+    try:
+        remote = None if Path(source).expanduser().exists() else remote_source(source)
+    except Failure:
+        remote = source
+    if remote is None:
+        return local_path(source)
+    raise Failure(
+        f"{source} is no path, and a LoRA adapter must lie on the workers' disks: download it there, then give its"
+        " path, such as /loras/style.gguf",
+        Exit.USAGE,
+    )
 
 
 def name_for(source: str) -> str:
@@ -99,9 +131,12 @@ def name_for(source: str) -> str:
     if (engine := engine_of(source)) is not None:
         return engine
     server = server_source(source)
-    if server is not None and re.fullmatch(NAME, server.model) and len(server.model) <= LONGEST_MODEL_NAME:
-        return server.model
-    source = source if server is None else server.model
+    remote = remote_source(source) if server is None else None
+    given = server.model if server is not None else title_of(remote) if remote is not None else source
+    whole = server is not None or isinstance(remote, HfSource)  # such names are ones with their slashes and dots
+    if whole and re.fullmatch(NAME, given) and len(given) <= LONGEST_MODEL_NAME:
+        return given
+    source = given
     stem = re.sub(r"\.gguf$", "", Path(source).name, flags=re.IGNORECASE)
     if re.fullmatch(NAME, stem) and len(stem) <= LONGEST_MODEL_NAME:
         return stem
@@ -110,9 +145,3 @@ def name_for(source: str) -> str:
     if not made:
         raise Failure(f"no name can be made of {stem!r}: give the model one with --name NAME", Exit.USAGE)
     return made
-
-
-def _there(source: str) -> str:
-    """An example of where a worker could have it."""
-    name = re.split(r"[/:]", source.partition("?")[0].rstrip("/"))[-1] or "model"
-    return f"/models/{name if name.lower().endswith('.gguf') else f'{name}.gguf'}"

@@ -18,6 +18,7 @@ from weft_dataplane.engine import (
     LoadFailed,
     OwnCanary,
     RequestRefused,
+    TellsIds,
 )
 from weft_dataplane.host_life import HostLife, Identity
 from weft_dataplane.host_watch import watch_host
@@ -45,6 +46,7 @@ __all__ = [
     "SessionLost",
     "SessionRefused",
     "Sink",
+    "TellsIds",
     "Ticket",
     "UnaryCallFailed",
     "make_hello",

@@ -122,6 +122,15 @@ class Engine(Protocol):
 
 
 @runtime_checkable
+class TellsIds(Protocol):
+    """An engine that can tell the token ids of a prompt, which others hold their own rendering against."""
+
+    async def prompt_ids(self, prompt: pb.Prompt) -> list[int] | None:
+        """The ids that a request with this prompt begins with; None: it can't tell. Raises RequestRefused."""
+        ...
+
+
+@runtime_checkable
 class OwnCanary(Protocol):
     """An engine that says itself how it is asked whether it still works: one whose requests cost money, say.
 

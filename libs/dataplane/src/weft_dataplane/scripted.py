@@ -1,7 +1,7 @@
 """For tests of what uses a session: an engine that does what a test tells it, on a real socket."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from weft_contracts.gen import session_pb2 as pb
@@ -33,6 +33,8 @@ class ScriptedEngine:
         """inputs of calls that it answers, or that were withdrawn while it did"""
         self.may_embed = asyncio.Event()
         self.may_embed.set()
+        self.ids_of: Callable[[pb.Prompt], list[int]] | None = None
+        """how it makes ids of prompts; None: it doesn't tell"""
         self._moved = asyncio.Event()
 
     @property
@@ -58,6 +60,9 @@ class ScriptedEngine:
 
     async def count(self, prompt: pb.Prompt) -> int:
         return len(prompt.text or "".join(m.content for m in prompt.chat.messages))
+
+    async def prompt_ids(self, prompt: pb.Prompt) -> list[int] | None:
+        return None if self.ids_of is None else self.ids_of(prompt)
 
     async def embed(self, inputs: list[EmbedInput]) -> Embeddings:
         self.embedding.append(inputs)

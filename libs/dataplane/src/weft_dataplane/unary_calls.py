@@ -35,6 +35,18 @@ class UnaryCalls:
 
     async def count(self, prompt: pb.Chat | str, *, timeout: float = 10.0) -> int:
         """How many tokens a chat or a text has as a prompt, by the replica's template and tokenizer."""
+        return (await self._count(prompt, timeout, ids=False)).count
+
+    async def prompt_ids(self, prompt: pb.Chat | str, *, timeout: float = 10.0) -> list[int] | None:
+        """The token ids of a chat or a text as a prompt; None: the replica's engine doesn't tell them."""
+        answer = await self._count(prompt, timeout, ids=True)
+        if answer.HasField("ids"):
+            return list(answer.ids.ids)
+        if answer.handle:
+            return list(pb.TokenIds.FromString(await self._fetch(answer.handle, timeout)).ids)
+        return None
+
+    async def _count(self, prompt: pb.Chat | str, timeout: float, *, ids: bool) -> pb.Answer:
         count = pb.Count()
         if isinstance(prompt, str):
             count.text = prompt
@@ -46,8 +58,8 @@ class UnaryCalls:
                 count = pb.Count(handle=await put_value(self._stub, large.SerializeToString(), timeout))
             except SessionError as error:
                 raise UnaryCallFailed(str(error)) from None
-        count.question = self._number()
-        return (await self._call(count.question, pb.ClientFrame(count=count), timeout)).count
+        count.question, count.ids = self._number(), ids
+        return await self._call(count.question, pb.ClientFrame(count=count), timeout)
 
     async def embed(self, inputs: Sequence[EmbedInput], *, timeout: float = 130.0) -> Embeddings:
         """One vector for each text or list of token ids, in order, whatever their size and number.

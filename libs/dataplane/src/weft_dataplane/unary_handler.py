@@ -6,7 +6,7 @@ from typing import Final
 from weft_contracts.gen import session_pb2 as pb
 
 from weft_dataplane.embeddings import MAX_INLINE_BYTES, inputs_of, vectors_message
-from weft_dataplane.engine import Engine, RequestRefused
+from weft_dataplane.engine import Engine, RequestRefused, TellsIds
 from weft_dataplane.prompts import prompt_of
 from weft_dataplane.values import ValueRefused, ValueStore
 
@@ -28,7 +28,7 @@ async def handle_unary(frame: pb.ClientFrame, engine: Engine, values: ValueStore
         async with asyncio.timeout(MAX_ANSWER_S):
             match frame.WhichOneof("frame"):
                 case "count":
-                    answer.count = await engine.count(prompt_of(frame.count, values))
+                    await _count(answer, frame.count, engine, values)
                 case "embed":
                     vectors = vectors_message(await engine.embed(inputs_of(frame.embed, values)))
                     if vectors.ByteSize() <= MAX_INLINE_BYTES:
@@ -45,3 +45,18 @@ async def handle_unary(frame: pb.ClientFrame, engine: Engine, values: ValueStore
     except TimeoutError:
         answer.error, answer.fault = f"the engine did not answer within {MAX_ANSWER_S:g} s", pb.FAULT_ENGINE
     return answer
+
+
+async def _count(answer: pb.Answer, count: pb.Count, engine: Engine, values: ValueStore) -> None:
+    """The count, and the ids where they are asked for and the engine tells them."""
+    prompt = prompt_of(count, values)
+    ids = await engine.prompt_ids(prompt) if count.ids and isinstance(engine, TellsIds) else None
+    if ids is None:
+        answer.count = await engine.count(prompt)
+        return
+    answer.count = len(ids)
+    told = pb.TokenIds(ids=ids)
+    if told.ByteSize() <= MAX_INLINE_BYTES:
+        answer.ids.CopyFrom(told)
+    else:
+        answer.handle = values.keep(told.SerializeToString()).handle

@@ -10,6 +10,7 @@ import errno
 import json
 import socket
 import ssl
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -122,12 +123,14 @@ class _WithPeer:
 
     def __init__(self, app: ASGIApp, protocol: Any) -> None:
         self._app = app
-        self._protocol = protocol
+        self._protocol = weakref.ref(protocol)  # it has us: a circle would keep what TLS has buffered
         self._roles: frozenset[str] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._roles is None:
-            self._roles = roles_of(self._protocol.transport.get_extra_info("ssl_object"))
+            protocol = self._protocol()
+            shown = protocol.transport.get_extra_info("ssl_object") if protocol is not None else None
+            self._roles = roles_of(shown)
         scope[PEER] = self._roles
         await self._app(scope, receive, send)
 

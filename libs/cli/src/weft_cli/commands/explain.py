@@ -139,12 +139,14 @@ def replicas_of(fleet: Fleet, text: str) -> list[ReplicaView]:
 
 
 def given_up(fleet: Fleet, name: str) -> list[str]:
-    """A line for each revision of a model that can't be served."""
+    """A line for each revision of a model that can't be served, and for each upgrade of its engine that failed."""
     model = fleet.model_named(name)
     if model is None:
         return []
-    failed = model.given_up
-    return [cut(f"revision {number} of {name} can't be served: {why}", _LONGEST) for number, why in failed.items()]
+    failed = [f"revision {number} of {name} can't be served: {why}" for number, why in model.given_up.items()]
+    for number, refused in model.refused.items():
+        failed += [f"revision {number} of {name} stays in the engine that it has: {why}" for why in refused.values()]
+    return [cut(line, _LONGEST) for line in failed]
 
 
 def _order(replica: ReplicaView) -> int:

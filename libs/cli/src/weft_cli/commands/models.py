@@ -10,10 +10,15 @@ from typing import Any, cast
 from weft_client import api
 from weft_client.failure import Exit, Failure
 from weft_client.gateway import Refused
-from weft_client.sources import fileless, local_path, name_for, server_source
+from weft_client.remote_sources import remote_source, title_of
+from weft_client.sources import adapter_path, fileless, local_path, name_for, plain, server_source
 from weft_contracts.names import LONGEST_MODEL_NAME
+from weft_contracts.secrets import NAMED
+from weft_contracts.source_faults import fault_of_secret
 
 from weft_cli import locate
+from weft_cli.commands import uploads
+from weft_cli.commands.found_source import found_in_words
 from weft_cli.commands.progress import watch
 from weft_cli.option_names import DEPLOY, naming_options
 from weft_cli.outcome import show, tell
@@ -30,6 +35,7 @@ class DeployOptions:
     context: int | None = None
     concurrency: int | None = None
     loras: tuple[str, ...] = ()
+    source_secret: str | None = None
 
 
 def deploy(
@@ -40,35 +46,49 @@ def deploy(
     *,
     wait_s: float,
     dry_run: bool = False,
+    upload: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Deploy, and tell how it gets on until it answers or can't. Raises Failure with the reason if it can't."""
+    """Deploy, and tell how it gets on until it answers or can't. `upload`: the source is a file of this machine, to be
+    sent. Raises Failure with the reason if it can't."""
     gateway = locate.gateway(folder, url)
+    path = uploads.sent_path(gateway, source, upload=upload)
     name = _name(source, wanted, quiet=as_json)
+    model = None if path is None else uploads.looked_at(path, quiet=as_json)
+    asked = spec(source, wanted) | ({} if model is None else model.spec)
     with naming_options(DEPLOY), _told_of_name(name):
         if dry_run:
             from weft_cli.commands.dry_run import show_dry_run
 
-            show_dry_run(gateway, name, spec(source, wanted), as_json=as_json)
+            show_dry_run(gateway, name, asked, as_json=as_json)
             return
-        answer = api.deploy(gateway, name, spec(source, wanted))
+        answer = api.deploy(gateway, name, asked)
     if not as_json:
         print(f"{name} is accepted as revision {answer.get('revision', '?')}", flush=True)
+        if found := found_in_words(answer):
+            print(f"  {found}", flush=True)
+    sent = None
+    if model is not None and wanted.replicas != 0:  # nobody waits for what none is to run
+        sent = uploads.send(gateway, answer, model, quiet=as_json)
     if wait_s and wanted.replicas != 0:
         watch(gateway, name, wait_s, quiet=as_json)
     if as_json:
-        model = api.snapshot(gateway).model(name)
-        counts = {} if model is None else {"state": model.state, "ready": model.ready, "wanted": model.wanted}
-        show({"name": name, **answer, "revision": int(answer.get("revision", 0)), **counts})
+        seen = api.snapshot(gateway).model(name)
+        counts = {} if seen is None else {"state": seen.state, "ready": seen.ready, "wanted": seen.wanted}
+        told = {} if sent is None else {"sent": sent}
+        show({"name": name, **answer, "revision": int(answer.get("revision", 0)), **counts, **told})
 
 
 def _name(source: str, wanted: DeployOptions, *, quiet: bool) -> str:
     """As it was typed, or made of the source's; then that is said where it isn't the same."""
     if wanted.name is not None:
         return wanted.name
-    name = name_for(source)
-    if not quiet and name not in (Path(source).name, Path(source).stem) and not source.endswith(f"#{name}"):
-        print(f"{Path(source).name!r} can't be a model's name, so it is called {name}; --name NAME calls it otherwise")
+    source = plain(source)
+    name, remote = name_for(source), remote_source(source)
+    called = source if remote is None else title_of(remote)
+    as_typed = name in (called, Path(called).name, Path(called).stem) or source.endswith(f"#{name}")
+    if not quiet and not as_typed:
+        print(f"{Path(called).name!r} can't be a model's name, so it is called {name}; --name NAME calls it otherwise")
     return name
 
 
@@ -113,9 +133,21 @@ def spec(source: str, wanted: DeployOptions) -> dict[str, Any]:
         fields["context_tokens"] = wanted.context
     if wanted.concurrency is not None:
         fields["concurrency"] = wanted.concurrency
-    if not fileless(source) and server_source(source) is None:
+    source = plain(source)
+    if not fileless(source) and server_source(source) is None and remote_source(source) is None:
         source = local_path(source)
+    if wanted.source_secret is not None:
+        source = _with_secret(source, wanted.source_secret)
     return api.spec_of(source, wanted.engine, **fields)
+
+
+def _with_secret(source: str, name: str) -> str:
+    """A source with its secret, as it may be typed. Raises Failure."""
+    if remote_source(source) is None:
+        raise Failure(f"--source-secret is for models that workers fetch, and {source} is none", Exit.USAGE)
+    if (fault := fault_of_secret(name)) is not None:
+        raise Failure(f"--source-secret {fault}", Exit.USAGE)
+    return f"{source} {NAMED}{name}"
 
 
 def _engine_arg(text: str) -> tuple[str, object]:
@@ -141,4 +173,4 @@ def _lora(text: str) -> dict[str, object]:
         factor = float(scale) if colon else 1.0
     except ValueError:
         raise wrong from None
-    return {"name": name, "path": local_path(path), "scale": factor}
+    return {"name": name, "path": adapter_path(path), "scale": factor}

@@ -110,10 +110,10 @@ def _show(gateway: Gateway, record: RunFile | None, found: api.Snapshot | None, 
         node_list.show(found.nodes)
         print()
         models = [
-            (m.name, m.state, m.serves or m.revision, m.engine, f"{m.ready}/{m.wanted}", cut(m.reason))
+            (m.name, m.state, m.serves or m.revision, m.engine, f"{m.ready}/{m.wanted}", cut(m.source), cut(m.reason))
             for m in found.models
         ]
-        table(("model", "state", "revision", "engine", "ready", "reason"), models)
+        table(("model", "state", "revision", "engine", "ready", "source", "reason"), models)
         print()
         if found.aliases:
             table(aliases.HEAD, [aliases.line(row) for row in found.aliases])
