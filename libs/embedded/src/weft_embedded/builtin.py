@@ -84,9 +84,11 @@ def curl(url: str, model: str, *, with_key: bool = False, authority: Path | None
 def _deploy(gateway: Gateway) -> None:
     """Ask for the model; a gateway that is busy coming up is asked again."""
     deadline = time.monotonic() + _RETRIES_S
+    # on the processor, whose engine is there: for an accelerator one might have to be fetched or built first
+    spec = api.spec_of(NAME, engine_args={"gpu_layers": 0})
     while True:
         try:
-            api.deploy(gateway, NAME, api.spec_of(NAME), idempotency_key=IDEMPOTENCY_KEY)
+            api.deploy(gateway, NAME, spec, idempotency_key=IDEMPOTENCY_KEY)
             return
         except (Refused, Unreachable) as e:
             passing = isinstance(e, Unreachable) or e.status in (429, 503)

@@ -9,6 +9,7 @@ from weft_client.failure import Exit, Failure
 from weft_servers import state_lock
 
 from weft_embedded import run_file, shutdown, state_processes
+from weft_embedded.run_file import RunFile
 from weft_embedded.state import State
 
 _LEFTOVERS_S = 60.0
@@ -30,28 +31,29 @@ def run(state: State, *, timeout_s: float = shutdown.DOWN_S) -> str | None:
     if record is not None and record.alive():
         with contextlib.suppress(ProcessLookupError):
             os.kill(record.pid, signal.SIGTERM)
-        if _until_free(state, timeout_s):
+        if _until_ended(state, record, timeout_s):
             return None
-        return _by_force(state, record.pid, timeout_s)
+        return _by_force(state, record, timeout_s)
     if not is_running(state):
         raise Failure(f"no mesh runs on {state.folder}", Exit.NOT_RUNNING)
     # Its launcher was killed: what it left ends by itself.
     bound = min(timeout_s, _LEFTOVERS_S)
-    return None if _until_free(state, bound) else _by_force(state, None, bound)
+    return None if _until_ended(state, None, bound) else _by_force(state, None, bound)
 
 
-def _by_force(state: State, launcher: int | None, waited_s: float) -> str:
-    left = state_processes.find(state, launcher)
+def _by_force(state: State, launcher: RunFile | None, waited_s: float) -> str:
+    left = state_processes.find(state, launcher.pid if launcher is not None else None)
     state_processes.kill(left)
-    if not _until_free(state, shutdown.FORCED_S):
+    if not _until_ended(state, launcher, shutdown.FORCED_S):
         numbers = ", ".join(str(each.pid) for each in left) or "none that this user may see"
         raise Failure(f"what runs on {state.folder} can't be ended: the system holds it (processes {numbers})")
     return f"{len(left)} processes did not end within {waited_s:g} s and were killed; {state.logs} tells what they did"
 
 
-def _until_free(state: State, timeout_s: float) -> bool:
+def _until_ended(state: State, launcher: RunFile | None, timeout_s: float) -> bool:
+    # A launcher lets its lock go a moment before its process is gone.
     deadline = time.monotonic() + timeout_s
-    while is_running(state):
+    while is_running(state) or (launcher is not None and launcher.alive()):
         if time.monotonic() >= deadline:
             return False
         time.sleep(0.1)
