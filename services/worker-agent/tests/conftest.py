@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from weft_contracts.facts.node import Assigned
-from weft_contracts.facts.values import BuiltinSource, DeviceClaim, Member, ModelSpec, SimulatedSource
+from weft_contracts.facts.source import BuiltinSource, SimulatedSource
+from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec
 from weft_contracts.ids import ModelId, NodeId, ReplicaId
 
 NODE = NodeId("n-aaaaaaaaaaaaaaaa")

@@ -4,6 +4,7 @@ import asyncio
 import os
 import stat
 import sys
+import time
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import cast
@@ -24,6 +25,8 @@ from weft_worker_agent.outbound.machine.accelerators.nvidia import Nvml
 from weft_worker_agent.outbound.machine.accelerators.search import search
 from weft_worker_agent.outbound.machine.accelerators.tool import NoAnswer
 from weft_worker_agent.outbound.machine.accelerators.unified import Board
+from weft_worker_agent.outbound.processes.host_entry import HostContext
+from weft_worker_agent.outbound.processes.host_starts import HostStarts
 from weft_worker_agent.outbound.processes.hosts import Hosts
 from weft_worker_agent.outbound.processes.supervisor_client import SupervisedHost, SupervisorClient
 from weft_worker_agent.projections.own_log import OwnLog
@@ -52,6 +55,9 @@ def nvmlDeviceGetMemoryInfo(handle):
     if handle == "MIG 1": _unsupported()
     return _Of(total=80 << 30, free=60 << 30, used=19 << 30)
 def nvmlDeviceGetCudaComputeCapability(handle): return (9, 0)
+def nvmlDeviceGetPciInfo(handle):
+    if not isinstance(handle, int): _unsupported()
+    return _Of(busId=b"00000000:%02X:00.0" % (0x3a + handle))
 def nvmlDeviceGetComputeRunningProcesses(handle): return [_Of(pid=11, usedGpuMemory=5), _Of(pid=12, usedGpuMemory=None)]
 def nvmlDeviceGetGraphicsRunningProcesses(handle): return _unsupported()
 """
@@ -102,10 +108,10 @@ async def test_devices_and_parts_of_divided_ones_are_found_and_a_lost_one_is_pas
 
     assert look.unknown is None
     assert [
-        (0, "GPU-0", 80 << 30, "580.95.05", "9.0"),
-        (1, "MIG-0", 80 << 30, "580.95.05", "9.0"),
-        (1, "MIG-1", None, "580.95.05", "9.0"),
-    ] == [(one.number, one.uuid, one.memory, one.driver, one.compute_capability) for one in look.found]
+        (0, "GPU-0", 80 << 30, "580.95.05", "9.0", "0000:3a:00.0"),
+        (1, "MIG-0", 80 << 30, "580.95.05", "9.0", "0000:3b:00.0"),
+        (1, "MIG-1", None, "580.95.05", "9.0", "0000:3b:00.0"),
+    ] == [(one.number, one.uuid, one.memory, one.driver, one.compute_capability, one.pci) for one in look.found]
 
 
 async def test_one_process_answers_question_after_question_and_ends_when_it_is_closed(bindings: Bindings) -> None:
@@ -277,7 +283,8 @@ async def test_what_a_replica_holds_of_an_accelerator_is_what_the_driver_says_of
     own.fold(hand_log.given(subjects.machine(NODE), report))
     process = await asyncio.create_subprocess_exec("sleep", "60")
     supervisor = cast(SupervisorClient, OneHost(process.pid))
-    hosts = Hosts(supervisor, node=NODE, launches=tmp_path, python="", address="127.0.0.1", wake=lambda: None)
+    context = HostContext(NODE, "127.0.0.1", None, time.monotonic, lambda: None)
+    hosts = Hosts(HostStarts(context, supervisor, launches=tmp_path, python=""))
     try:
         await hosts.refresh()
         nvml = bindings(

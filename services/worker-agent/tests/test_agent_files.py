@@ -11,14 +11,19 @@ import httpx
 import pytest
 import weft_tiny
 from starlette.applications import Starlette
-from weft_contracts.facts.values import MOST_LAYER_RUNS, LayerRun, MetadataFile
+from weft_contracts.card import BY_SLUG, slug_of
+from weft_contracts.facts.layers import MOST_LAYER_RUNS, LayerRun
+from weft_contracts.facts.values import MetadataFile
 from weft_gguf.header import read_header
+from weft_gguf.weights import weights_of_header
 from weft_testing.gguf_files import split_model
-from weft_worker_agent.domain.weights import kv_bytes_per_token, weights_of_header
-from weft_worker_agent.inbound.files import listening, metadata_route
+from weft_worker_agent.domain.weights import kv_bytes_per_token
+from weft_worker_agent.inbound.files import card_route, listening, metadata_route
 from weft_worker_agent.outbound.files.found import NotFound
 from weft_worker_agent.outbound.files.metadata import Offer, offers
 from weft_worker_agent.outbound.files.model_files import look
+
+OF_MODEL = f"{BY_SLUG}/{slug_of('M/x')}"
 
 
 @pytest.fixture
@@ -197,6 +202,7 @@ async def client(tmp_path: Path) -> httpx.AsyncClient:
     """A client of a file server that offers three files of one replica."""
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "secret").write_text("no")
+    (tmp_path / "grown.json").write_text("longer than it was")
 
     def offer(replica: str, name: str) -> Offer | None:
         file = MetadataFile(name=name, size=2, blake3="0" * 64)
@@ -204,10 +210,16 @@ async def client(tmp_path: Path) -> httpx.AsyncClient:
             "config.json": Offer(file, tmp_path / "config.json"),
             "chat_template.jinja": Offer(file, b"hi"),
             "tokenizer.json": Offer(file, tmp_path / "gone.json"),
+            "tokenizer_config.json": Offer(file, tmp_path / "grown.json"),
+            "generation_config.json": Offer(file, tmp_path),
         }
         return known.get(name) if replica == "m-x-1" else None
 
-    app = Starlette(routes=[metadata_route(offer)])
+    def offer_of_model(slug: str, name: str, checksum: str) -> Offer | None:
+        found = offer("m-x-1", name) if slug == slug_of("M/x") else None
+        return found if found is not None and checksum in ("", f"blake3:{found.file.blake3}") else None
+
+    app = Starlette(routes=[metadata_route(offer), card_route(offer_of_model)])
     return httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://node")
 
 
@@ -224,6 +236,19 @@ async def client(tmp_path: Path) -> httpx.AsyncClient:
         (404, "/metadata/m-x-1/../secret"),
         (404, "/metadata/m-x-1/"),
         (404, "/etc/passwd"),
+        (200, f"{OF_MODEL}/config.json"),
+        (200, f"{OF_MODEL}/config.json?checksum=blake3:{'0' * 64}"),
+        (404, f"{OF_MODEL}/config.json?checksum=blake3:{'1' * 64}"),
+        (404, f"{OF_MODEL}/config.json?checksum=x"),
+        (200, f"{OF_MODEL}/chat_template.jinja"),
+        (500, f"{OF_MODEL}/tokenizer.json"),
+        (500, f"{OF_MODEL}/tokenizer_config.json"),
+        (500, f"{OF_MODEL}/generation_config.json"),
+        (404, f"{OF_MODEL}/secret"),
+        (404, "/v1/metadata/m-x/config.json"),
+        (404, f"{OF_MODEL}/..%2f..%2fetc%2fpasswd"),
+        (404, f"{OF_MODEL}/../../etc/passwd"),
+        (404, f"{OF_MODEL}/"),
     ],
 )
 async def test_only_registered_names_are_served(client: httpx.AsyncClient, status: int, path: str) -> None:
@@ -232,6 +257,12 @@ async def test_only_registered_names_are_served(client: httpx.AsyncClient, statu
 
 async def test_files_are_only_read(client: httpx.AsyncClient) -> None:
     assert 405 == (await client.put("/metadata/m-x-1/config.json", content=b"x")).status_code
+
+
+async def test_a_part_of_a_file_is_answered_as_asked(client: httpx.AsyncClient) -> None:
+    answer = await client.get(f"{OF_MODEL}/config.json", headers={"range": "bytes=1-1"})
+
+    assert (206, b"}", "bytes 1-1/2") == (answer.status_code, answer.content, answer.headers["content-range"])
 
 
 async def test_the_bytes_come_as_they_are(client: httpx.AsyncClient) -> None:

@@ -26,23 +26,24 @@ from weft_worker_agent.outbound.backends.sources import PackageSources
 
 folder, wheels, variant, large = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4]
 
-async def tried(variant):
-    installer = Installer(folder, PackageSources(offline=wheels), silence_s=120, at_once=1)
+async def tried(variant, installer):
     try:
         made = await installer.want("echo", variant)
         said = {"made": made.name}
     except InstallFailed as failed:
         said = {"reason": failed.fault.reason, "room": failed.fault.room, "final": failed.fault.local}
     left = [path.name for path in folder.iterdir() if not path.name.endswith(".lock")]
-    print(json.dumps({**said, "left": left, "free": installer.free}), flush=True)
-    await installer.close()
+    print(json.dumps({**said, "left": left, "free": installer.free, "waits": installer.room}), flush=True)
 
 async def main():
     asked = BackendVariant.model_validate_json(variant)
-    await tried(asked.model_copy(update={"disk": 500_000_000}))
-    await tried(asked)
+    first, installer = (Installer(folder, PackageSources(offline=wheels), silence_s=120, at_once=1) for _ in "12")
+    await tried(asked.model_copy(update={"disk": 500_000_000}), first)
+    await tried(asked, installer)
     subprocess.run(["mount", "-o", f"remount,size={large}", str(folder)], check=True)
-    await tried(asked)
+    await tried(asked, installer)
+    await first.close()
+    await installer.close()
 
 asyncio.run(main())
 """
@@ -93,8 +94,10 @@ def test_a_full_disk_is_a_reason_with_figures_leaves_nothing_and_is_no_more_once
     assert not [name for name in full["left"] if not name.startswith("code-")], "nothing half made"
     assert not full["final"]
     assert full["free"] < full["room"] <= LARGE
+    assert {variant.digest: full["room"]} == full["waits"]
     # and the third is whole
     assert made["made"] in made["left"]
+    assert {} == made["waits"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import pytest
 from pydantic import ValidationError
 from weft_contracts.commit import Cause
 from weft_contracts.facts.node import Assigned
-from weft_contracts.ids import CorrelationId, Incarnation, NodeId
+from weft_contracts.ids import CorrelationId, Incarnation, NodeId, ReplicaId
 from weft_engine.launch import Launch
+from weft_worker_agent.domain.numa import Bound, NumaNode
 from weft_worker_agent.domain.own_part import Assignment
 from weft_worker_agent.outbound.processes import launch
+from weft_worker_agent.outbound.processes.launch import LaunchIdentity
 from weft_worker_agent.settings import WorkerSettings
 
 
@@ -38,6 +41,21 @@ def test_what_an_older_host_does_not_know_is_not_told_unless_it_is_set(
     assert 1 == told["threads"]
     assert "canary_after_s" not in told
     assert launch.CANARY_AFTER_S == Launch.model_fields["canary_after_s"].default
+
+
+def test_a_numa_node_is_told_where_one_was_chosen(tmp_path: Path, assigned: Callable[..., Assigned]) -> None:
+    node = NumaNode(1, frozenset({8, 9, 10, 12}), 1 << 30)
+    assert {"node": 1, "processors": "8-10,12"} == written(tmp_path, assigned(), numa=node)["numa"]
+    assert "numa" not in written(tmp_path, assigned())
+
+
+def test_what_a_host_was_started_for_is_read_back_by_the_next_agent_also_from_one_before_numa() -> None:
+    bound = LaunchIdentity(ReplicaId("m-1"), 2, Incarnation("i-1"), "s", "e", "b", Bound(1, 5))
+    body = json.loads(json.dumps(bound.body()))
+    assert bound == LaunchIdentity.of(body)
+    for older in ({}, {"bound": None}, {"bound": "1"}, {"bound": [1]}, {"bound": [1, None]}):
+        without = {name: value for name, value in body.items() if name != "bound"} | older
+        assert replace(bound, bound=None) == LaunchIdentity.of(without)
 
 
 @pytest.mark.parametrize(

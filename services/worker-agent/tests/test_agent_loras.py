@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 import weft_tiny
 from weft_contracts.engines import BUILTIN
-from weft_contracts.facts.values import LoraAdapter, ModelSpec, PathSource
+from weft_contracts.facts.lora import LoraAdapter
+from weft_contracts.facts.source import PathSource
+from weft_contracts.facts.values import ModelSpec
 from weft_testing.gguf_files import write_lora
 from weft_testing.peft_files import write_peft
 from weft_worker_agent.outbound.files.found import NotFound

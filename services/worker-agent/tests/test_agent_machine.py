@@ -64,6 +64,21 @@ def test_a_report_is_new_only_if_something_but_a_little_disk_space_changed(tmp_p
     assert differs(report(tmp_path, 2), before)
 
 
+def test_a_report_is_new_if_something_has_room_that_had_none_however_little_came(tmp_path: Path) -> None:
+    waits = report(tmp_path, 1, install_folder=tmp_path, room={"d": 1_000_000})
+    installs = waits.installs
+    assert installs is not None
+    assert differs(waits, report(tmp_path, 1, install_folder=tmp_path))
+
+    def with_disk(free: int) -> Reported:
+        return waits.model_copy(update={"installs": installs.model_copy(update={"disk_free": free})})
+
+    assert [False, True, True] == [
+        differs(with_disk(free), with_disk(before))
+        for free, before in ((990_000, 980_000), (1_000_000, 980_000), (980_000, 1_000_000))
+    ]
+
+
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("WEFT_STATE", str(tmp_path))
     monkeypatch.setenv("WEFT_SHARE", "1/4")
@@ -113,6 +128,10 @@ def test_labels_may_be_json(monkeypatch: pytest.MonkeyPatch) -> None:
         ("WEFT_DEVICES", "nvida:0"),
         ("WEFT_VRAM_BUDGET", "120%"),
         ("WEFT_SIMULATE_GPUS", "2x80"),
+        ("WEFT_NUMA", "on"),
+        ("WEFT_HUB", "ftp://hub"),
+        ("WEFT_FILES_MOST_BYTES", "0"),
+        ("WEFT_SOURCES_ALLOW", "http://there/"),
     ],
 )
 def test_a_setting_out_of_range_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:

@@ -134,7 +134,7 @@ def test_a_load_that_gets_on_is_given_more_time_up_to_a_bound(part: Callable[...
 
 
 def test_larger_weights_have_a_later_deadline() -> None:
-    assert [300.0, 1700.0, 7200.0] == [LoadBounds().deadline_s(gib << 30) for gib in (0, 70, 1000)]
+    assert [300.0, 340.0, 1700.0, 7200.0] == [LoadBounds().deadline_s(gib << 30) for gib in (0, 2, 70, 1000)]
 
 
 def test_a_load_gets_on_when_it_has_taken_in_more_than_ever_before() -> None:

@@ -10,7 +10,8 @@ from weft_contracts.commit import Commit, Decision, Guard, Recorded
 from weft_contracts.facts import run
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.node import Assigned, Unassigned
-from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec
 from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId
 from weft_contracts.subjects import Aggregate
 from weft_testing import HandLog

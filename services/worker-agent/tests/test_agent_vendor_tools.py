@@ -22,9 +22,11 @@ def test_amd_smi_of_rocm_7_is_read() -> None:
 
     first, second = amd.from_amd_smi(static, listed)
 
-    uuid = "35ff74a1-0000-1000-80ac-0d5e9f1b7a42"
-    assert Accelerator("amd", 0, "AMD Instinct MI300X", 196592 << 20, uuid, "6.14.14", "gfx942") == first
+    uuid, place = "35ff74a1-0000-1000-80ac-0d5e9f1b7a42", "0000:05:00.0"
+    name = "AMD Instinct MI300X"
+    assert Accelerator("amd", 0, name, 196592 << 20, uuid, "6.14.14", "gfx942", pci=place) == first
     assert (1, None, None, "") == (second.number, second.memory, second.driver, second.uuid)
+    assert "0000:15:00.0" == second.pci
 
 
 def test_amd_smi_of_rocm_6_is_read() -> None:
@@ -38,8 +40,9 @@ def test_amd_smi_of_rocm_6_is_read() -> None:
 def test_rocm_smi_is_read_past_its_warnings() -> None:
     found = amd.from_rocm_smi(tool_output.parsed("rocm-smi", sample("rocm-smi.json")))
 
+    uuid, place = "0x1c3f6a7d90b2e815", "0000:03:00.0"
     assert (
-        Accelerator("amd", 0, "Radeon RX 7900 XT", 21458059264, "0x1c3f6a7d90b2e815", "6.10.5", "gfx1100"),
+        Accelerator("amd", 0, "Radeon RX 7900 XT", 21458059264, uuid, "6.10.5", "gfx1100", pci=place),
         Accelerator("amd", 1, "0x1900", None, "", "6.10.5", None),
     ) == found
 
@@ -49,11 +52,10 @@ def test_xpu_smi_is_read() -> None:
     detail = tool_output.parsed("xpu-smi", sample("xpu-smi-discovery-0.json"))
 
     assert [0] == [row["device_id"] for row in listed]
-    expected = "00000000-0000-0000-8c26-a7dc56c00008"
+    uuid, place = "00000000-0000-0000-8c26-a7dc56c00008", "0000:4d:00.0"
     name = "Intel(R) Data Center GPU Flex 170"
-    assert Accelerator("intel", 0, name, 14248 << 20, expected, "I915_23.10.15") == intel.accelerator(
-        {**listed[0], **detail}
-    )
+    expected = Accelerator("intel", 0, name, 14248 << 20, uuid, "I915_23.10.15", pci=place)
+    assert expected == intel.accelerator({**listed[0], **detail})
     assert intel.accelerator(listed[0]).memory is None
 
 
@@ -61,11 +63,16 @@ def test_vulkaninfo_is_read_without_the_processors_that_draw() -> None:
     found = vulkan.from_summary(sample("vulkaninfo-summary.txt"))
 
     assert [
-        ("amd", 0, "AMD Radeon RX 6600 XT (RADV NAVI23)", None, "Mesa 25.0.7"),
-        ("intel", 1, "Intel(R) Graphics (RPL-S)", None, "Mesa 25.0.7"),
-    ] == [(one.vendor, one.number, one.name, one.memory, one.driver) for one in found]
+        ("amd", 0, "AMD Radeon RX 6600 XT (RADV NAVI23)", None, "Mesa 25.0.7", False),
+        ("intel", 1, "Intel(R) Graphics (RPL-S)", None, "Mesa 25.0.7", True),
+    ] == [(one.vendor, one.number, one.name, one.memory, one.driver, one.integrated) for one in found]
     assert "00000000-0300-0000-0000-000000000000" == found[0].uuid
     assert () == vulkan.from_summary("ERROR: [Loader Message] Code 0 : no driver")
+
+
+def test_a_place_on_the_bus_is_told_alike_and_anything_else_is_none() -> None:
+    assert "0000:4d:00.0" == tool_output.pci(" 0000:4D:00.0 ")
+    assert {""} == {tool_output.pci(said) for said in ("N/A", None, 7, "4d:00.0", "0000:4d:00.0; id", "/dev/dri")}
 
 
 def test_apples_chips_share_memory_and_cards_have_their_own() -> None:
@@ -75,7 +82,12 @@ def test_apples_chips_share_memory_and_cards_have_their_own() -> None:
     )
 
     assert ("apple", "Apple M2 Max", None, True) == (chip.vendor, chip.name, chip.memory, chip.unified)
-    assert ("intel", None, False) == (integrated.vendor, integrated.memory, integrated.unified)
+    assert ("intel", None, False, True) == (
+        integrated.vendor,
+        integrated.memory,
+        integrated.unified,
+        integrated.integrated,
+    )
     assert ("amd", "AMD Radeon Pro 5500M", 8 * GIB) == (card.vendor, card.name, card.memory)
 
 
@@ -85,7 +97,8 @@ def test_nvidias_answer_is_read_and_unified_memory_only_where_the_chip_is_known_
     h100, spark, lost = found_in(answer, None)
 
     uuid = "GPU-6f1b0c5a-3d2e-4f70-9a81-b2c3d4e5f607"
-    assert Accelerator("nvidia", 0, "NVIDIA H100 80GB HBM3", 81559 << 20, uuid, "580.95.05", "9.0") == h100
+    name, place = "NVIDIA H100 80GB HBM3", "0000:3b:00.0"
+    assert Accelerator("nvidia", 0, name, 81559 << 20, uuid, "580.95.05", "9.0", pci=place) == h100
     assert ("NVIDIA GB10", None, True) == (spark.name, spark.memory, spark.unified)
     assert ("NVIDIA A40", None, False) == (lost.name, lost.memory, lost.unified)
     assert found_in(answer, Board("Jetson"))[2].unified

@@ -4,11 +4,12 @@ import asyncio
 import secrets
 import signal
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from starlette.applications import Starlette
 from weft_contracts.facts.machine import Reported
+from weft_contracts.processors import as_list
 from weft_contracts.subjects import worker_filters
 from weft_runtime import logs, web
 from weft_runtime.health import Health
@@ -16,23 +17,34 @@ from weft_runtime.health import Health
 from weft_worker_agent.inbound.backends_loop import BackendsLoop, told
 from weft_worker_agent.inbound.claim_loop import watch_claims
 from weft_worker_agent.inbound.disk_loop import watch_disks
-from weft_worker_agent.inbound.files import listening, metadata_route
+from weft_worker_agent.inbound.file_metrics import show_files
+from weft_worker_agent.inbound.files import listening
+from weft_worker_agent.inbound.files_loop import FilesLoop
 from weft_worker_agent.inbound.log_connection import LogConnection
-from weft_worker_agent.inbound.log_tails import LogTails
 from weft_worker_agent.inbound.machine_loop import MachineWatch
+from weft_worker_agent.inbound.node_routes import node_routes
+from weft_worker_agent.inbound.node_server import caller_roles, node_server
 from weft_worker_agent.inbound.own_drain import OwnDrain
 from weft_worker_agent.inbound.pressure_loop import PressureWatch
 from weft_worker_agent.inbound.progress_loop import ProgressWatch
 from weft_worker_agent.inbound.secrets_loop import SecretsLoop
 from weft_worker_agent.inbound.steering_loop import SteeringLoop, follow_supervisor
 from weft_worker_agent.inbound.stopping import Stopping
+from weft_worker_agent.inbound.store_loop import used, watch_store
 from weft_worker_agent.inbound.wake import Wake
+from weft_worker_agent.outbound.backends.build_tools import tools_there
 from weft_worker_agent.outbound.backends.environments import InstalledBackend
 from weft_worker_agent.outbound.backends.installer import Installer
+from weft_worker_agent.outbound.files.gguf_slots import GgufSlots
+from weft_worker_agent.outbound.files.node_files import NodeFiles
+from weft_worker_agent.outbound.files.peers import Peers
+from weft_worker_agent.outbound.files.publishing import Publishing
+from weft_worker_agent.outbound.files.source_secrets import SourceSecrets
 from weft_worker_agent.outbound.machine import inventory
 from weft_worker_agent.outbound.machine.accelerators.nvidia import Nvml
 from weft_worker_agent.outbound.machine.accelerators.search import search
 from weft_worker_agent.outbound.machine.backends import environments
+from weft_worker_agent.outbound.machine.numa_nodes import numa_nodes
 from weft_worker_agent.outbound.mesh.certificate import NodeCertificate
 from weft_worker_agent.outbound.mesh.credential import Credential
 from weft_worker_agent.outbound.mesh.gateway import Gateway
@@ -41,7 +53,12 @@ from weft_worker_agent.outbound.mesh.joining import Joining
 from weft_worker_agent.outbound.mesh.lease import LeaseThread
 from weft_worker_agent.outbound.mesh.mesh_trust import MeshTrust
 from weft_worker_agent.outbound.mesh.node_secrets import NodeSecrets
+from weft_worker_agent.outbound.mesh.readers import Readers
+from weft_worker_agent.outbound.mesh.registration import registration
+from weft_worker_agent.outbound.processes.host_entry import HostContext
+from weft_worker_agent.outbound.processes.host_starts import HostStarts
 from weft_worker_agent.outbound.processes.hosts import Hosts
+from weft_worker_agent.outbound.processes.numa_choice import NumaChoice
 from weft_worker_agent.outbound.processes.supervisor_client import SupervisorClient
 from weft_worker_agent.projections.own_log import OwnLog
 from weft_worker_agent.settings import WorkerSettings
@@ -83,30 +100,64 @@ class Agent:
                 settings.package_sources,
                 silence_s=settings.install_silence,
                 at_once=settings.install_at_once,
+                jobs=settings.install_jobs or max(1, int(inventory.processors() / settings.parts)),
                 changed=lambda: self._installs_changed(),
             )
-        self._hosts = Hosts(
+        tls_folder = certificate.folder if certificate is not None else None
+        threads = settings.threads(inventory.processors() / settings.parts)
+        nodes = numa_nodes(settings.parts) if settings.numa == "bind" else ()
+        if nodes:
+            _log.info("engines are kept to NUMA nodes", nodes={n.index: as_list(n.processors) for n in nodes})
+        self._files = NodeFiles(
+            settings.store_folder,
+            SourceSecrets(settings.model_sources, node_secrets),
+            at_once=settings.files_at_once,
+            most_bytes=settings.files_most_bytes,
+            changed=lambda: self._changed(),
+            peers=Peers(self._gateway, certificate.clients() if certificate is not None else None),
+        )
+        self._files.offered.expected = lambda: [
+            *(each.fact.spec for each in self._own.part.assignments.values()),
+            *self._own.part.file_wishes.wanted.values(),
+        ]
+        starts = HostStarts(
+            HostContext(
+                identity.node,
+                settings.http_host,
+                tls_folder,
+                time.monotonic,
+                lambda: self._changed(),
+                settings.metadata_self_host,
+            ),
             self._supervisor,
-            node=identity.node,
             launches=settings.state / "launch",
             pythons={engine: it.python for engine, it in own.found.items()},
             engines=inventory.known(own.found, self._installed),
             installer=self._installer,
             python=settings.engine_python,
-            address=settings.http_host,
             first_port=settings.grpc_port,
-            wake=lambda: self._changed(),
-            tls_folder=certificate.folder if certificate is not None else None,
             canary_after_s=settings.canary_after,
             secrets=node_secrets,
-            threads=settings.threads(inventory.processors() / settings.parts),
+            threads=threads,
+            numa=NumaChoice(identity.node, nodes, threads),
+            fetches=self._files.fetches,
+            publishing=Publishing(
+                GgufSlots(settings.state / "slots"),
+                self_host=settings.metadata_self_host,
+                most_bytes=settings.metadata_most_bytes,
+            ),
         )
+        self._hosts = Hosts(starts)
         self._backends: BackendsLoop | None = None
         if self._installer is not None:
             keep = settings.install_keep
             self._backends = BackendsLoop(
                 self._own, self._hosts, self._installer, keep, lambda: self._installs_changed()
             )
+        self._files_loop = FilesLoop(
+            self._own, self._files.fetches, lambda: used(self._own, self._hosts), lambda: self._changed()
+        )
+        show_files(self._files.fetches)
         self._secrets = SecretsLoop(self._own, self._hosts, node_secrets, settings.secrets_every)
         self._bounds = settings.load_bounds
         self._steering = SteeringLoop(self._own, self._hosts, time.monotonic, self._bounds)
@@ -116,9 +167,17 @@ class Agent:
         self._machine = MachineWatch(self._base_report(), use, lambda: search(self._nvml), lambda: self._changed())
         if self._backends is not None:
             self._machine.install_fault = self._backends.fault
+        self._machine.files_fault = self._files_loop.fault
         self._pressure: PressureWatch | None = None
         if settings.parts == 1:  # what other workers of one machine use would be taken for pressure
-            self._pressure = PressureWatch(identity.node, self._own, self._hosts, self._nvml, lambda: self._changed())
+            self._pressure = PressureWatch(
+                identity.node,
+                self._own,
+                self._hosts,
+                self._nvml,
+                lambda: self._changed(),
+                lambda: self._machine.accelerators,
+            )
         self._progress = ProgressWatch(identity.node, self._hosts, self._installer, settings.install_overdue)
         self._lease: LeaseThread | None = None
         self._log_connection: LogConnection | None = None
@@ -143,13 +202,16 @@ class Agent:
             loop.add_signal_handler(number, self._stopping.told, number)
         await self._hosts.refresh()  # adopt what runs before anything else: it must not wait for the log
         listener = listening(self._settings.state, self._settings.http_host, self._settings.http_port)
-        heard = worker_filters(self._identity.node)
-        routes = [
-            metadata_route(self._hosts.offer),
-            LogTails(self._settings.state / "logs").route,
-            web.asyncapi_route("worker", lambda: heard),
-        ]
-        server = self._server(web.app(self._health, routes))
+        routes = node_routes(
+            self._settings.state / "logs",
+            self._hosts,
+            self._files,
+            Readers(self._gateway),
+            worker_filters(self._identity.node),
+            roles=caller_roles(self._certificate),
+            most=self._settings.files_readers,
+        )
+        server = node_server(web.app(self._health, routes), self._settings.http_host, self._certificate)
         self._log_connection = self._new_log_connection(listener.getsockname()[1])
         roots = {
             "files": server.serve(sockets=[listener]),
@@ -162,8 +224,10 @@ class Agent:
             "secrets": self._secrets.run(),
             "pulse": self._beat(),
             "machine": self._machine.run(),
-            "disks": watch_disks(lambda: self._machine.rebase(self._base_report())),
+            "disks": watch_disks(lambda: self._machine.rebase(self._base_report()), lambda: bool(self._room)),
             "progress": self._progress.run(),
+            "store": watch_store(self._own, self._hosts, self._files.fetches),
+            "wanted files": self._files_loop.run(),
             "leaving": self._own_drain.come_back(),
             **({"backends": self._backends.run()} if self._backends is not None else {}),
             **({"pressure": self._pressure.run()} if self._pressure is not None else {}),
@@ -185,45 +249,32 @@ class Agent:
             await asyncio.gather(*tasks, return_exceptions=True)
             if self._installer is not None:
                 await self._installer.close()
+            await self._files.close()
             await self._nvml.close()
             await self._hosts.close()
             self._supervisor.close()
 
-    def _server(self, app: Starlette) -> web.QuietServer:
-        """The node's own HTTP server, behind TLS where the mesh speaks it."""
-        plain = web.server(app, self._settings.http_host, 0)
-        if self._certificate is None:
-            return plain
-        from weft_runtime.secure_server import SecureServer
-        from weft_runtime.tls import TlsFolder
-
-        from weft_worker_agent.inbound.role_check import RoleCheck
-
-        plain.config.app = RoleCheck(app)
-        return SecureServer(plain.config, TlsFolder(self._certificate.folder).server)
-
     def _new_log_connection(self, http_port: int) -> LogConnection:
         settings = self._settings
-        body: dict[str, Any] = {
-            "name": settings.node_name,
-            "public_key": self._identity.public_key,
-            "addresses": {"host": settings.advertise_host, "http_port": http_port},
-            "labels": settings.labels,
-        }
-        if settings.max_replicas_per_model is not None:
-            body["caps"] = {"replicas_per_model": settings.max_replicas_per_model}
-        token, _ = settings.token
-        if self._certificate is not None:
-            body["certificate_key"] = self._certificate.public_key()
+        body = registration(
+            settings.node_name,
+            self._identity,
+            self._certificate,
+            host=settings.advertise_host,
+            http_port=http_port,
+            labels=settings.labels,
+            replicas_per_model=settings.max_replicas_per_model,
+        )
         return LogConnection(
             self._identity,
-            Joining(self._gateway, settings.state, body, token),
+            Joining(self._gateway, settings.state, body, settings.token[0]),
             self._own,
             self._hosts,
             self._steering,
             self._machine,
             self._pressure,
             self._progress,
+            self._files.elsewhere,
             self._health,
             self._show,
         )
@@ -251,11 +302,18 @@ class Agent:
             settings.backends_folder if self._installer is not None else None,
             told(self._installed, self._hosts.environments),
             settings.package_sources.own_index(),
+            self._room,
+            tools_there(),
         )
+
+    @property
+    def _room(self) -> Mapping[str, int]:
+        """What engines that the disk had too little for must have free, by recipe."""
+        return self._installer.room if self._installer is not None else {}
 
     def _installs_changed(self) -> None:
         """An engine was installed, or could not be."""
-        self._hosts.engines = inventory.known(self._own_environments, self._installed)
+        self._hosts.starts.engines = inventory.known(self._own_environments, self._installed)
         self._machine.rebase(self._base_report())
 
     def _changed(self) -> None:
@@ -263,6 +321,7 @@ class Agent:
         self._steering.wake.ring()
         if self._backends is not None:
             self._backends.wake.ring()
+        self._files_loop.wake.ring()
         self._host_changed.ring()
         if self._log_connection is not None and self._log_connection.reporting is not None:
             self._log_connection.reporting.wake.ring()

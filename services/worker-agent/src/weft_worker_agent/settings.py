@@ -13,7 +13,10 @@ from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from weft_contracts.budget import parse_budget
 from weft_contracts.certificates import split_token
+from weft_files.reach import Reach
 from weft_runtime.settings import HTTP_URL
+from weft_sources.environment import as_hosts, source_settings
+from weft_sources.settings import SourceSettings
 
 from weft_worker_agent.domain.device_choice import parse_choice
 from weft_worker_agent.domain.device_report import Use
@@ -36,6 +39,10 @@ _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?")
 
 def _host_name() -> str:
     return socket.gethostname().partition(".")[0][:63] or "node"
+
+
+def _said(secret: SecretStr | None) -> str:
+    return secret.get_secret_value() if secret is not None else ""
 
 
 class WorkerSettings(BaseSettings):
@@ -75,8 +82,39 @@ class WorkerSettings(BaseSettings):
     """Seconds after which an install that has not ended is said to be overdue; it goes on."""
     install_at_once: Annotated[int, Field(ge=1, le=16)] = 2
     """Engines that are installed at the same time; others wait."""
+    install_jobs: Annotated[int, Field(ge=0, le=1024)] = 0
+    """Compilers that run at once where an engine is built; 0: one for each processor of this worker's share."""
     install_keep: Annotated[float, Field(ge=0, le=366 * 86400)] = 86400.0
     """Seconds that an installed engine stays which no recipe names any more and nothing uses."""
+    files_folder: Path | None = None
+    """Where models' files lie that were fetched. Default: `files` in the state folder."""
+    files_most_bytes: Annotated[int, Field(ge=1)] | None = None
+    """Bytes of such files above which those go that nothing needs, the least used first; none: they stay."""
+    files_at_once: Annotated[int, Field(ge=1, le=16)] = 2
+    """Models that are fetched at the same time; others wait."""
+    files_readers: Annotated[int, Field(ge=1, le=256)] = 8
+    """Requests of other nodes for such files that are answered at once; others are told to come again."""
+    metadata_self_host: bool = True
+    """Whether this node offers its models' small files itself. Else they are to be had at the models' sources alone."""
+    metadata_most_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = 1 << 30
+    """The largest of those files that is published."""
+    hub: Annotated[str, Field(pattern=HTTP_URL)] | None = None
+    """The hub that repositories are fetched from. Default: what `HF_ENDPOINT` says, else the public one."""
+    hub_token: SecretStr | None = None
+    """What the hub knows this node by. Default: what `HF_TOKEN` says."""
+    hub_offline: bool | None = None
+    """Whether no hub is asked: what is not in its folder is not there. Default: what `HF_HUB_OFFLINE` says."""
+    hub_folder: Path | None = None
+    """A cache folder of huggingface_hub, which is read. Default: as `HF_HUB_CACHE` or `HF_HOME` says, or its own."""
+    s3_access_key: SecretStr | None = None
+    """Of buckets. Default: what `AWS_ACCESS_KEY_ID` says; empty: they are asked without a name."""
+    s3_secret_key: SecretStr | None = None
+    """Default: what `AWS_SECRET_ACCESS_KEY` says."""
+    s3_session_token: SecretStr | None = None
+    """Default: what `AWS_SESSION_TOKEN` says."""
+    sources_allow: str = ""
+    """Servers that may be asked for models though their address is private or they speak plain http: `host` or
+    `host:port`, with commas between. The hub's own counts as named."""
     share: Annotated[str, Field(pattern=_SHARE.pattern)] = "1/1"
     """What part of the machine's processors and memory this worker may use: `1/N`, N from 1 to 99."""
     devices: str = "all"
@@ -97,6 +135,8 @@ class WorkerSettings(BaseSettings):
     """The interpreter that runs engine hosts."""
     engine_threads: Annotated[str, Field(pattern=_THREADS.pattern)] = "1"
     """Threads with which an engine computes on the processor; `share`: one for each processor of this worker's."""
+    numa: Literal["bind", "off"] = "bind"
+    """`bind`: an engine that one NUMA node has room for is kept to it; `off`: none is."""
     load_deadline: Annotated[float, Field(gt=0, le=86400)] = 300.0
     """Seconds that an engine may take until it is ready, whatever its model; more while it gets on."""
     load_deadline_per_gib: Annotated[float, Field(ge=0, le=3600)] = 20.0
@@ -165,6 +205,25 @@ class WorkerSettings(BaseSettings):
         )
 
     @property
+    def store_folder(self) -> Path:
+        """Where fetched files lie."""
+        return self.files_folder or self.state / "files"
+
+    @property
+    def model_sources(self) -> SourceSettings:
+        """How models' sources are asked."""
+        return source_settings(
+            hub=self.hub or "",
+            hub_token=_said(self.hub_token),
+            offline=self.hub_offline,
+            hub_folder=self.hub_folder,
+            s3_access_key=_said(self.s3_access_key),
+            s3_secret_key=_said(self.s3_secret_key),
+            s3_session_token=_said(self.s3_session_token),
+            allow=as_hosts(self.sources_allow),
+        )
+
+    @property
     def load_bounds(self) -> LoadBounds:
         """How long an engine may load."""
         return LoadBounds(self.load_deadline, self.load_deadline_per_gib, self.load_longest)
@@ -190,6 +249,12 @@ class WorkerSettings(BaseSettings):
     @classmethod
     def _simulated(cls, value: str) -> str:
         parse_simulated(value)
+        return value
+
+    @field_validator("sources_allow")
+    @classmethod
+    def _hosts(cls, value: str) -> str:
+        Reach(as_hosts(value))
         return value
 
     @field_validator("join_token")
@@ -224,7 +289,7 @@ class WorkerSettings(BaseSettings):
                 )
         return value
 
-    @field_validator("state", "models", "backends", "install_folder", "install_offline")
+    @field_validator("state", "models", "backends", "install_folder", "install_offline", "files_folder", "hub_folder")
     @classmethod
     def _absolute(cls, value: Path | None) -> Path | None:
         return value.expanduser().absolute() if value is not None else None

@@ -23,6 +23,10 @@ class Accelerator:
     driver: str | None = None
     compute_capability: str | None = None
     unified: bool = False
+    pci: str = ""
+    """`0000:4d:00.0`; empty: not told."""
+    integrated: bool = False
+    """A part of the processor, without memory of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,11 @@ _OWN: tuple[Vendor, ...] = ("nvidia", "amd", "intel", "apple")
 
 
 def together(looks: Iterable[Look]) -> Findings:
-    """Each vendor's own tool is believed; Vulkan only where there is no word from one."""
+    """Each vendor's own tool is believed; Vulkan only where there is no word from one.
+
+    The graphics of Intel's processors are left out, whoever tells of them: they compute with the processor's memory
+    and little else, engines for Intel's cards don't take them, and what was claimed there would be claimed twice.
+    """
     by_tool = {look.tool: look for look in looks}
     silent: frozenset[Vendor] = frozenset(v for v in _OWN if v in by_tool and by_tool[v].unknown is not None)
     found = [one for vendor in _OWN if vendor in by_tool for one in _in_order(by_tool[vendor].found)]
@@ -57,7 +65,7 @@ def together(looks: Iterable[Look]) -> Findings:
     if (vulkan := by_tool.get("vulkan")) is not None:
         found.extend(one for one in _in_order(vulkan.found) if one.vendor not in known)
     notes = tuple(look.unknown for _, look in sorted(by_tool.items()) if look.unknown is not None)
-    return Findings(tuple(found), silent, notes)
+    return Findings(tuple(one for one in found if not (one.vendor == "intel" and one.integrated)), silent, notes)
 
 
 def _in_order(found: Sequence[Accelerator]) -> list[Accelerator]:

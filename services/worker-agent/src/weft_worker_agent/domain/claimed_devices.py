@@ -24,6 +24,7 @@ class ClaimedDevice:
     number: int | None
     uuid: str
     bytes: int
+    pci: str = ""
 
 
 def claimed_devices(assignment: Assignment, node: NodeId, reported: Reported | None) -> tuple[ClaimedDevice, ...]:
@@ -39,5 +40,5 @@ def claimed_devices(assignment: Assignment, node: NodeId, reported: Reported | N
             continue
         if (device := known.get(claim.index)) is None:
             raise DeviceGone(f"device {claim.index}, which the replica was placed on, is not there any more")
-        found.append(ClaimedDevice(device.vendor, device.number, device.uuid, claim.bytes))
+        found.append(ClaimedDevice(device.vendor, device.number, device.uuid, claim.bytes, device.pci))
     return tuple(found)

@@ -49,6 +49,7 @@ def told(base: Reported, findings: Findings, use: Use, before: Reported | None) 
             memory=size,
             uuid=one.uuid,
             number=one.number,
+            pci=one.pci,
             driver=one.driver,
             compute_capability=one.compute_capability,
             unified=one.unified,

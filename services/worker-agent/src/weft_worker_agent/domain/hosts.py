@@ -19,6 +19,8 @@ class Answering:
     engine: EngineName
     engine_version: str
     metadata: tuple[MetadataFile, ...]
+    self_hosted: bool = True
+    """Whether this node's server offers them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class End:
     """Its engine could not be installed, and another try may find a better day."""
     room: int = 0
     """Bytes that must be free on the disk of engines before that; 0: it wasn't for want of room."""
+    unfetched: bool = False
+    """Its model's files could not be fetched, and another try may find a better day."""
     outside: bool = False
     """All that it lacked is something elsewhere, such as a server that is away."""
     last_lines: tuple[str, ...] = ()
@@ -58,6 +62,8 @@ class Host:
     """The name of the environment that it runs in; empty: none that was made for it here."""
     installing: bool = False
     """Its engine is being installed: there is no process yet."""
+    fetching: int | None = None
+    """Bytes of its model's files, which are on their way: there is no process yet. None: it has them, or needs none."""
     stalled: str = ""
     """Why it counts as stalled; empty: it doesn't."""
     stalled_at: float = float("inf")
@@ -81,6 +87,11 @@ class Host:
     """Why it was ended by a signal for good: another start here would take as long."""
     trouble: str = ""
     """Why it can't do its work now, as it says itself; empty: it can."""
+
+    @property
+    def prepares(self) -> bool:
+        """Whether something is brought here before its process begins."""
+        return self.installing or self.fetching is not None
 
     @property
     def lives(self) -> bool:

@@ -7,6 +7,13 @@ from dataclasses import dataclass
 MOST_CHARACTERS = 1500
 _SECRET = re.compile(r"://[^/@\s]+@")
 _CONFLICT = "we can conclude that"
+_BUILD = "Failed to build"
+_COMPILER = re.compile(
+    r"CMake Error|\b(?:fatal )?error:|\*\*\* .*Error|undefined reference|cannot find -l", re.IGNORECASE
+)
+_KILLED = "Killed signal"
+_OF_BUILD = 4
+"""Lines of a build that are told: the first is what went wrong, the rest mostly follows from it."""
 _ABSENT = ("was not found", "were not found", "no version", "no versions", "not be reached", "not be queried")
 
 
@@ -31,6 +38,11 @@ def without_secrets(text: str) -> str:
 def fault_of(engine: str, version: str, status: int, lines: Sequence[str]) -> InstallFault:
     """The fault behind an installer's end, from its last lines."""
     said = [line.strip() for line in lines if line.strip()]
+    if any(_BUILD in line for line in said):
+        wrong = [line for line in said if _COMPILER.search(line)][:_OF_BUILD]
+        words = without_secrets(" ".join(wrong or said[-5:]))
+        again = not wrong or _KILLED in words  # what it lacked, an index or memory, may come back
+        return InstallFault(f"{engine} {version} could not be built here: {_cut(words)}", local=not again)
     errors = [at for at, line in enumerate(said) if line.startswith("error:")]
     words = " ".join(said[errors[-1] :] if errors else said[-5:])
     how = f"ended by signal {-status}" if status < 0 else f"ended with status {status}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from weft_contracts.backends import BackendVariant
+from weft_contracts.backends import BackendVariant, SourceBuild
 from weft_contracts.facts.values import EngineName
 
 _PLAIN = re.compile(r"[^A-Za-z0-9.]+")
@@ -22,6 +22,10 @@ class InstallStep:
     constraints: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
     require_hashes: bool = False
+    built: str = ""
+    """The one distribution that is built here, from its source and alone; empty: nothing is."""
+    source: SourceBuild | None = None
+    """How it is built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,8 @@ def plan(engine: EngineName, variant: BackendVariant, python: str, host: Sequenc
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
     name = "-".join((_PLAIN.sub("_", engine), _PLAIN.sub("_", variant.version), variant.vendor, digest))
     lines = tuple(_line(requirement, variant) for requirement in variant.requirements)
+    if (source := variant.source) is not None:
+        return InstallPlan(name, engine, variant, _with_build(variant, source, host))
     # A locked engine is installed by itself: what the host needs has no hashes, and changes none of its versions.
     if variant.locked:
         pinned = tuple(variant.requirements)
@@ -56,6 +62,24 @@ def plan(engine: EngineName, variant: BackendVariant, python: str, host: Sequenc
     else:
         steps = (InstallStep((*lines, *host), variant.constraints, variant.excludes),)
     return InstallPlan(name, engine, variant, steps)
+
+
+def _with_build(variant: BackendVariant, source: SourceBuild, host: Sequence[str]) -> tuple[InstallStep, ...]:
+    """What is built comes first and alone: whatever else is needed is never built."""
+    own = f"{variant.package}=={variant.version}"
+    others = tuple(each for each in variant.requirements if each != own)
+    lines = tuple(_line(each, variant) for each in others)
+    built = InstallStep((_line(own, variant),), require_hashes=True, built=variant.package, source=source)
+    if not variant.locked:
+        return built, InstallStep((own, *lines, *host), variant.constraints, variant.excludes)
+    locked = InstallStep(lines, variant.constraints, variant.excludes, require_hashes=True)
+    host_step = InstallStep((own, *host), others, variant.excludes)
+    return (built, locked, host_step) if lines else (built, host_step)
+
+
+def build_lines(source: SourceBuild) -> tuple[str, ...]:
+    """What a build is made with, as lines of a constraints file, each with its hashes."""
+    return tuple(" ".join((each, *(f"--hash={hash}" for hash in source.hashes[each]))) for each in source.requirements)
 
 
 def _line(requirement: str, variant: BackendVariant) -> str:

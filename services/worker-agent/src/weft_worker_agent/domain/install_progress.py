@@ -7,6 +7,8 @@ from weft_contracts.signals import InstallPhase
 
 _DOWNLOADING = re.compile(r"Downloading (\S+) \(([0-9.]+)([KMG]?i?B)\)")
 _DOWNLOADED = re.compile(r"\s*Downloaded (\S+)")
+_BUILDING = re.compile(r"\s*Building (\S+?)(?:==\S+)?$")
+_BUILT = re.compile(r"\s*Built \S+")
 _UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
@@ -34,6 +36,10 @@ def heard(progress: InstallProgress, line: str) -> InstallProgress:
         way = tuple(each for each in progress.under_way if each[0] != done[1])
         package = way[-1][0] if way else ""
         return replace(progress, package=package, fetched=progress.fetched + size, under_way=way)
+    if building := _BUILDING.match(line):
+        return replace(progress, phase="building", package=building[1])
+    if _BUILT.match(line):
+        return replace(progress, phase="fetching", package="")
     if line.startswith("Resolved "):
         return replace(progress, phase="fetching")
     if line.startswith("Prepared "):

@@ -46,7 +46,7 @@ def seen(progress: Progress | None, taken: int, now: float) -> Progress:
 
 def overdue(host: Host, weight_bytes: int, bounds: LoadBounds, now: float) -> str | None:
     """Why a load must be given up; None while it may go on."""
-    if host.installing:
+    if host.prepares:
         return None
     deadline = bounds.deadline_s(weight_bytes)
     passed = now - host.started_at

@@ -1,12 +1,21 @@
-"""What a node tells of its installs, its loads and its memory, and when it is worth telling again. Pure."""
+"""What a node tells of its installs, fetches, loads and memory, and when it is worth telling again. Pure."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pydantic import BaseModel
 from weft_contracts.facts.values import EngineName, Vendor
 from weft_contracts.ids import NodeId
-from weft_contracts.signals import PROGRESS_AGAIN_S, InstallSaid, LoadSaid, MemorySaid, NodeProgress
+from weft_contracts.signals import (
+    MOST_FETCHES,
+    PROGRESS_AGAIN_S,
+    FetchSaid,
+    InstallSaid,
+    LoadSaid,
+    MemorySaid,
+    NodeProgress,
+)
 
 from weft_worker_agent.domain.install_progress import InstallProgress
 
@@ -67,13 +76,18 @@ def memory_told(before: int | None, used: int, claimed: int) -> int:
 
 
 def told(
-    node: NodeId, installs: Sequence[InstallSaid], loads: Sequence[LoadSaid], memory: Sequence[MemorySaid]
+    node: NodeId,
+    installs: Sequence[InstallSaid],
+    loads: Sequence[LoadSaid],
+    memory: Sequence[MemorySaid],
+    fetches: Sequence[FetchSaid] = (),
 ) -> NodeProgress:
     """All of it, as far as a signal has room."""
     return NodeProgress(
         node=node,
         installs=tuple(installs[:MOST_INSTALLS]),
         loads=tuple(loads[:MOST_LOADS]),
+        fetches=tuple(fetches[:MOST_FETCHES]),
         memory=tuple(memory[:MOST_MEMORY]),
     )
 
@@ -86,7 +100,9 @@ def is_due(said: NodeProgress | None, now: NodeProgress, waited_s: float) -> boo
     return _figures(said) != _figures(now) or (not empty and waited_s >= PROGRESS_AGAIN_S)
 
 
-def _figures(progress: NodeProgress) -> tuple[tuple[InstallSaid, ...], tuple[LoadSaid, ...], tuple[MemorySaid, ...]]:
+def _figures(progress: NodeProgress) -> tuple[tuple[BaseModel, ...], ...]:
+    """All that doesn't move with time alone."""
     installs = tuple(each.model_copy(update={"since_s": 0.0, "fetching_s": 0.0}) for each in progress.installs)
     loads = tuple(each.model_copy(update={"loading_s": 0.0}) for each in progress.loads)
-    return installs, loads, progress.memory
+    fetches = tuple(each.model_copy(update={"fetching_s": 0.0, "rate": 0.0}) for each in progress.fetches)
+    return installs, loads, fetches, progress.memory

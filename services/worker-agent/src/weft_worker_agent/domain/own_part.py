@@ -18,6 +18,14 @@ from weft_contracts.engines import FileFormat
 from weft_contracts.facts import inspection, machine, node, run
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.values import InstalledBackend
+from weft_contracts.file_wishes import (
+    NO_FILE_WISHES,
+    FileWishes,
+    after_files_failed,
+    after_files_moved,
+    after_files_retired,
+    after_files_wanted,
+)
 from weft_contracts.ids import Incarnation, InspectionId, ReplicaId
 from weft_contracts.states import Phase
 
@@ -25,6 +33,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 OPEN: frozenset[Phase] = frozenset(("installing", "fetching", "loading", "ready", "degraded", "stopping"))
 """A run that the log believes to have a process."""
+PREPARES: frozenset[Phase] = frozenset(("installing", "fetching"))
+"""Of these, one that hasn't begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +104,10 @@ class OwnPart:
     """Bytes that others use of a device's memory, by device, as the log was told."""
     wishes: BackendWishes = NO_WISHES
     """What is to be here of engines ahead of need, and what no more."""
+    files: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Bytes of the fetched models that lie here, by `files_digest`, as the log was told."""
+    file_wishes: FileWishes = NO_FILE_WISHES
+    """Which models' files are to be here whether a replica needs them or not, and which no more."""
     approved: Cause | None = None
     """Of what follows from this node's joining or approval, whichever came last."""
     removed: bool = False
@@ -117,6 +131,12 @@ def _one(part: OwnPart, commit: Recorded, fact: Fact) -> OwnPart:
             return replace(part, wishes=after_retired(part.wishes, fact))
         case machine.InstallFailed():
             return replace(part, wishes=after_fault(part.wishes, fact))
+        case node.FilesWanted():
+            return replace(part, file_wishes=after_files_wanted(part.file_wishes, fact))
+        case node.FilesRetired():
+            return replace(part, file_wishes=after_files_retired(part.file_wishes, fact, part.files))
+        case machine.FilesFailed():
+            return replace(part, file_wishes=after_files_failed(part.file_wishes, fact))
         case node.Assigned():
             if fact.backend is not None:
                 part = replace(part, wishes=after_use(part.wishes, fact.backend, _environments(part)))
@@ -141,6 +161,12 @@ def _one(part: OwnPart, commit: Recorded, fact: Fact) -> OwnPart:
             return replace(part, reported=fact, pressure=pressure, wishes=wishes)
         case machine.PressureChanged():
             return replace(part, pressure={**part.pressure, fact.device: fact.bytes})
+        case machine.FilesCame():
+            wishes = after_files_moved(part.file_wishes, fact.files, here=True)
+            return replace(part, files={**part.files, fact.files: fact.bytes}, file_wishes=wishes)
+        case machine.FilesGone():
+            wishes = after_files_moved(part.file_wishes, fact.files, here=False)
+            return replace(part, files=_without(part.files, fact.files), file_wishes=wishes)
         case machine.FileFound() | machine.FileMissing():
             return replace(part, questions=_without(part.questions, fact.inspection))
         case inspection.Requested():

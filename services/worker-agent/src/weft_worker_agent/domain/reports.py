@@ -15,7 +15,7 @@ from weft_contracts.ids import ReplicaId
 
 from weft_worker_agent.domain.claim_use import GROWS
 from weft_worker_agent.domain.hosts import Host
-from weft_worker_agent.domain.own_part import Assignment, OwnPart, RunRecord
+from weft_worker_agent.domain.own_part import PREPARES, Assignment, OwnPart, RunRecord
 from weft_worker_agent.domain.restarts import Tries
 
 MAX_SENTENCE = 2000
@@ -64,6 +64,10 @@ def _of_living(assignment: Assignment, record: RunRecord | None, host: Host) -> 
             return None
         installing = run.Installing(epoch=epoch, engine=assignment.fact.spec.engine)
         return Report(replica, installing, assignment.cause)
+    if host.fetching is not None:
+        if record is not None and record.phase == "fetching":
+            return None
+        return Report(replica, run.Fetching(epoch=epoch, bytes=host.fetching), assignment.cause)
     if record is None or not record.open or record.incarnation != incarnation:
         loading = run.Loading(epoch=epoch, incarnation=incarnation, backend=host.backend)
         return Report(replica, loading, assignment.cause)
@@ -92,6 +96,7 @@ def _of_living(assignment: Assignment, record: RunRecord | None, host: Host) -> 
         engine=host.answering.engine,
         engine_version=host.answering.engine_version,
         metadata=host.answering.metadata,
+        self_hosted=host.answering.self_hosted if host.answering.metadata else None,
     )
     return Report(replica, ready, record.cause)
 
@@ -116,8 +121,8 @@ def _of_none(
 ) -> Report | None:
     replica, epoch = assignment.replica, assignment.epoch
     host = next((h for h in ended if record is not None and h.incarnation == record.incarnation), None)
-    installing = record is not None and record.phase == "installing"
-    if installing:
+    preparing = record is not None and record.phase in PREPARES
+    if preparing:
         host = next((h for h in reversed(ended) if h.epoch == epoch), None)
     end = host.end if host is not None else None
     detail, unfinished = (_cut(end.reason), end.unfinished) if end is not None else (VANISHED, 0)
@@ -138,8 +143,8 @@ def _of_none(
             last_lines=given_up.last_lines,
         )
         return Report(replica, failed, record.cause if record is not None else assignment.cause)
-    if record is None or not record.open or (installing and end is None and not shutdown):
-        return None  # an install that its agent didn't live to see the end of is begun again
+    if record is None or not record.open or (preparing and end is None and not shutdown):
+        return None  # an install or a fetch that its agent didn't live to see the end of is begun again
     if shutdown:
         return Report(replica, run.Stopped(epoch=epoch, why="shutdown", unfinished=unfinished), record.cause)
     lines = end.last_lines if end is not None else ()

@@ -1,6 +1,7 @@
 """How often a run is started again: at most 3 times in 10 minutes, ever slower, then given up.
 
-An engine that could not be installed is tried more often: an index comes back. One that the disk had no room for is
+An engine that could not be installed, or a model that could not be fetched, is tried more often: an index and a hub
+come back. One that the disk had no room for is
 tried when there is room, and not before. One that lacks something elsewhere, such as a server that is away, is tried
 for as long as it is assigned: nothing here would be mended by giving it up. Between such tries the pause grows to its
 bound.
@@ -17,9 +18,9 @@ MAX_RESTARTS = 3
 FIRST_WAIT_S = 0.5
 WAIT_FACTOR = 4.0
 MAX_INSTALLS = 14
-"""Tries of one install under an assignment: some 45 minutes."""
+"""Tries of one install, or of one fetch, under an assignment: some 45 minutes."""
 FIRST_SLOW_WAIT_S, LONGEST_SLOW_WAIT_S = 1.0, 300.0
-"""Between tries of an install, and of what lacks something elsewhere."""
+"""Between tries of an install or a fetch, and of what lacks something elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Tries:
     next_at: float = 0.0
     given_up: GivenUp | None = None
     installs: int = 0
-    """Installs that failed, one after the other."""
+    """Installs and fetches that failed, one after the other."""
     room: int = 0
     """Bytes that must be free on the disk of engines before the next start; 0: it waits for no room."""
     outside: int = 0
@@ -65,7 +66,7 @@ def ended(tries: Tries, host: Host, now: float) -> Tries:
     tries = replace(
         tries,
         counted=host.incarnation,
-        installs=tries.installs + 1 if host.end.uninstalled else 0,
+        installs=tries.installs + 1 if host.end.uninstalled or host.end.unfetched else 0,
         room=host.end.room,
         outside=tries.outside + 1 if host.end.outside else 0,
     )

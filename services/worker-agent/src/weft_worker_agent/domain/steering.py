@@ -9,7 +9,7 @@ from weft_contracts.ids import Incarnation, ReplicaId
 
 from weft_worker_agent.domain.hosts import Host
 from weft_worker_agent.domain.loading import LoadBounds, overdue
-from weft_worker_agent.domain.own_part import Assignment, OwnPart
+from weft_worker_agent.domain.own_part import PREPARES, Assignment, OwnPart
 from weft_worker_agent.domain.restarts import Tries, ended, started
 from weft_worker_agent.domain.stall import MOVE_S
 
@@ -176,6 +176,7 @@ def _all_said(part: OwnPart, host: Host, tries: Tries | None) -> bool:
         return True
     if tries is not None and tries.epoch == host.epoch and tries.given_up is not None:
         return record is not None and record.phase == "failed"
-    if host.end is not None and host.end.uninstalled:  # why is to be said, where the log knows that it was tried
-        return record is None or record.epoch != host.epoch or record.phase != "installing"
+    if host.end is not None and (host.end.uninstalled or host.end.unfetched):
+        # why is to be said, where the log knows that it was tried
+        return record is None or record.epoch != host.epoch or record.phase not in PREPARES
     return record is not None and (record.incarnation != host.incarnation or not record.open)

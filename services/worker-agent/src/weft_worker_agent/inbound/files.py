@@ -1,20 +1,25 @@
-"""The node's file server: metadata files by replica and registered name, never by path."""
+"""The node's file server: metadata files by registered name, of a replica or of a model, never by path."""
 
 import asyncio
+import os
 import socket
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
+from weft_contracts.card import BY_SLUG, CHECKSUM
 from weft_runtime.logs import get_logger
 
+from weft_worker_agent.inbound.problem import problem
 from weft_worker_agent.outbound.files import private_file
-from weft_worker_agent.outbound.files.metadata import MAX_BYTES, Offer
+from weft_worker_agent.outbound.files.metadata import Offer
 
 _PORT_FILE = "http_port"
+
 _log: Any = get_logger("weft.files")
 
 
@@ -26,15 +31,26 @@ def metadata_route(offer: Callable[[str, str], Offer | None]) -> Route:
         replica, name = request.path_params["replica"], request.path_params["name"]
         found = offer(replica, name)
         if found is None:
-            return _problem(404, f"no run of {replica!r} on this node registered a file {name!r}")
-        try:
-            content = await asyncio.to_thread(_content, found)
-        except OSError as error:
-            _log.error("registered file is gone", replica=replica, name=name, error=str(error))
-            return _problem(500, f"{name!r} of {replica} is registered, and can no longer be read here")
-        return Response(content, media_type="application/octet-stream")
+            return problem(404, f"no run of {replica!r} on this node registered a file {name!r}")
+        return await _answer(found)
 
     return Route("/metadata/{replica}/{name}", metadata, methods=["GET"])
+
+
+def card_route(offer: Callable[[str, str, str], Offer | None]) -> Route:
+    """`GET /v1/metadata/<slug>/<name>`: the same of a model. `?checksum=blake3:…`: of several contents that runs of
+    the model registered under the name, such as those of two revisions, this one; 404 where it isn't among them."""
+
+    async def card_file(request: Request) -> Response:
+        slug, name = request.path_params["slug"], request.path_params["name"]
+        checksum = request.query_params.get(CHECKSUM, "")
+        found = offer(slug, name, checksum)
+        if found is None:
+            which = f" with {checksum[:80]!r}" if checksum else ""
+            return problem(404, f"no run of {slug!r} on this node registered a file {name!r}{which}")
+        return await _answer(found)
+
+    return Route(f"{BY_SLUG}/{{slug}}/{{name}}", card_file, methods=["GET"])
 
 
 def listening(state: Path, host: str, port: int) -> socket.socket:
@@ -66,13 +82,22 @@ def _pinned(state: Path) -> int:
     return int(text) if text.isdigit() and int(text) < 65536 else 0
 
 
-def _content(offer: Offer) -> bytes:
+async def _answer(offer: Offer) -> Response:
+    """The content, in ranges and small pieces, however long it is."""
+    file = offer.file
+    headers = {"etag": f'"{file.blake3}"'}
     if isinstance(offer.content, bytes):
-        return offer.content
-    with offer.content.open("rb") as file:
-        return file.read(MAX_BYTES)
-
-
-def _problem(status: int, detail: str) -> Response:
-    body = {"status": status, "detail": detail}
-    return JSONResponse(body, status_code=status, media_type="application/problem+json")
+        return Response(offer.content, media_type="application/octet-stream", headers=headers)
+    path = offer.content
+    try:
+        found = await asyncio.to_thread(os.stat, path)
+        why = "is no file" if not stat.S_ISREG(found.st_mode) else ""
+        if not why and found.st_size != file.size:
+            why = f"has {found.st_size} bytes and had {file.size}"
+    except OSError as error:
+        why = str(error)
+    else:
+        if not why:
+            return FileResponse(path, media_type="application/octet-stream", headers=headers, stat_result=found)
+    _log.error("registered file is gone", name=file.name, path=str(path), error=why)
+    return problem(500, f"{file.name!r} is registered, and can no longer be read here")

@@ -12,11 +12,13 @@ from weft_runtime import traces
 from weft_runtime.health import Health
 from weft_runtime.logs import get_logger
 
+from weft_worker_agent.inbound.inspections import Inspections
 from weft_worker_agent.inbound.machine_loop import MachineWatch
 from weft_worker_agent.inbound.pressure_loop import PressureWatch
 from weft_worker_agent.inbound.progress_loop import ProgressWatch
 from weft_worker_agent.inbound.reporting_loop import Reporting
 from weft_worker_agent.inbound.steering_loop import SteeringLoop
+from weft_worker_agent.outbound.files.looks_elsewhere import LooksElsewhere
 from weft_worker_agent.outbound.mesh import connection
 from weft_worker_agent.outbound.mesh.credential import Credential
 from weft_worker_agent.outbound.mesh.identity import NodeIdentity
@@ -43,6 +45,7 @@ class LogConnection:
         machine: MachineWatch,
         pressure: PressureWatch | None,
         progress: ProgressWatch,
+        elsewhere: LooksElsewhere,
         health: Health,
         shown: Callable[[Credential], None],
     ) -> None:
@@ -55,6 +58,7 @@ class LogConnection:
         self._machine = machine
         self._pressure = pressure
         self._progress = progress
+        self._elsewhere = elsewhere
         self._health = health
         self._shown = shown
         self.reporting: Reporting | None = None
@@ -94,13 +98,14 @@ class LogConnection:
         log.position = self._own.position
         node = self._identity.node
         reporting = Reporting(node, log, self._own, self._hosts, self._steering, self._machine, self._pressure)
+        inspections = Inspections(node, self._own, self._hosts, self._elsewhere, reporting)
         self.reporting = reporting
         self._steering.on_turn = reporting.wake.ring
 
         def fold(commit: Recorded) -> None:
             self._own.fold(commit)
             if self._own.caught_up:
-                self._wake_all(reporting)
+                self._wake_all(reporting, inspections)
 
         async def caught_up() -> None:
             await log.caught_up.wait()
@@ -108,12 +113,12 @@ class LogConnection:
                 _log.info("caught up", position=self._own.position, runs=len(self._own.part.assignments))
             self._own.caught_up = True
             self._health.set_ready("log", True)
-            self._wake_all(reporting)
+            self._wake_all(reporting, inspections)
 
         endless = [
             log.run(fold),
             reporting.run(),
-            reporting.run_inspections(),
+            inspections.run(),
             signal_load(client, self._identity.node, self._hosts.loads),
             signal_progress(client, self._identity.node, self._progress.now),
         ]
@@ -156,10 +161,10 @@ class LogConnection:
             if renewal is not None:
                 renewal.cancel()
 
-    def _wake_all(self, reporting: Reporting) -> None:
+    def _wake_all(self, reporting: Reporting, inspections: Inspections) -> None:
         self._steering.wake.ring()
         reporting.wake.ring()
-        reporting.inspect.ring()
+        inspections.ring()
 
 
 def _renew_at(credential: Credential) -> float:

@@ -6,9 +6,10 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from weft_worker_agent.inbound.problem import problem
 from weft_worker_agent.outbound.processes.host_log import MAX_LINES, HostLog, NoLog
 
 FOLLOWERS = 16
@@ -39,16 +40,16 @@ class LogTails:
         replica = request.path_params["replica"]
         tail, follow = request.query_params.get("tail", str(DEFAULT_LINES)), request.query_params.get("follow", "")
         if not (tail.isascii() and tail.isdigit() and len(tail) <= 5 and int(tail) <= MAX_LINES):
-            return _problem(400, f"`tail` is {tail[:20]!r}; it must be a number of lines from 0 to {MAX_LINES}")
+            return problem(400, f"`tail` is {tail[:20]!r}; it must be a number of lines from 0 to {MAX_LINES}")
         try:
             log = HostLog(self._folder, replica)
             text = await asyncio.to_thread(log.tail, int(tail))
         except NoLog:
-            return _problem(404, f"no run of {replica[:64]!r} has a log on this node")
+            return problem(404, f"no run of {replica[:64]!r} has a log on this node")
         if follow.lower() not in ("1", "true", "yes"):
             return Response(text, media_type="text/plain")
         if self._followers >= FOLLOWERS:
-            return _problem(503, f"{FOLLOWERS} logs are followed on this node already")
+            return problem(503, f"{FOLLOWERS} logs are followed on this node already")
         return StreamingResponse(self._follow(log, text), media_type="text/event-stream")
 
     async def _follow(self, log: HostLog, text: bytes) -> AsyncGenerator[bytes]:
@@ -77,8 +78,3 @@ def _events(text: bytes) -> bytes:
     """Lines as server-sent events, which are UTF-8 and in which a carriage return would end a line."""
     lines = text.decode(errors="replace").replace("\r", " ").split("\n")[:-1]
     return "".join(f"data: {line}\n\n" for line in lines).encode()
-
-
-def _problem(status: int, detail: str) -> Response:
-    body = {"status": status, "detail": detail}
-    return JSONResponse(body, status_code=status, media_type="application/problem+json")

@@ -2,13 +2,13 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from weft_contracts.facts.machine import InstallFailed, Reported
+from weft_contracts.facts.machine import FilesFailed, InstallFailed, Reported
 from weft_runtime.logs import get_logger
 
-from weft_worker_agent.domain.accelerators import Findings, Look, together
+from weft_worker_agent.domain.accelerators import Accelerator, Findings, Look, together
 from weft_worker_agent.domain.device_report import Use, told
 
 _AGAIN_S, _AGAIN_MOST_S = 60.0, 900.0
@@ -34,6 +34,13 @@ class MachineWatch:
         self._findings: Findings | None = None
         self.install_fault: Callable[[], InstallFailed | None] = lambda: None
         """What is to be said of an engine that can't be installed ahead of need."""
+        self.files_fault: Callable[[], FilesFailed | None] = lambda: None
+        """What is to be said of files that can't be fetched ahead of need."""
+
+    @property
+    def accelerators(self) -> Sequence[Accelerator]:
+        """As they were found last; none while it is not known what there is, and none that are made up."""
+        return self._findings.accelerators if self._findings is not None else ()
 
     def rebase(self, base: Reported) -> None:
         """Something else than the accelerators is otherwise now: an engine was installed."""

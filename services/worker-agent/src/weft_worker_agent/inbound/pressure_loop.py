@@ -1,20 +1,24 @@
-"""Looks at the memory of the machine and of NVIDIA's devices, so that the log can be told what others use of it."""
+"""Looks at the memory of the machine and of its devices: what our replicas hold of it, and what others use."""
 
 import asyncio
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from weft_contracts.facts.values import Device, Hardware
+from weft_contracts.facts.values import Device, Hardware, Vendor
 from weft_contracts.ids import NodeId, ReplicaId
 from weft_runtime.logs import get_logger
 
+from weft_worker_agent.domain.accelerators import Accelerator
+from weft_worker_agent.domain.device_addresses import alone
 from weft_worker_agent.domain.device_report import by_uuid
 from weft_worker_agent.domain.pressure import Pressure, looked, others_on
+from weft_worker_agent.outbound.machine.accelerators.drm_files import card_memory, held_on_devices
 from weft_worker_agent.outbound.machine.accelerators.nvidia import Nvml
 from weft_worker_agent.outbound.machine.accelerators.tool import NoAnswer
-from weft_worker_agent.outbound.machine.memory_use import by_host, of_ours, used_by_others
+from weft_worker_agent.outbound.machine.memory_use import by_host, of_ours, used_by_others, with_children
 from weft_worker_agent.outbound.processes.hosts import Hosts
 from weft_worker_agent.projections.own_log import OwnLog
 
@@ -25,15 +29,27 @@ _log: Any = get_logger("weft.pressure")
 
 
 class PressureWatch:
-    """Of the devices that the log knows of this node. Other vendors' accelerators are not looked at."""
+    """Of the devices that the log knows of this node. Apple's and Ascend's are not looked at."""
 
-    def __init__(self, node: NodeId, own: OwnLog, hosts: Hosts, nvml: Nvml, changed: Callable[[], None]) -> None:
-        """`changed` is called when there is something to tell."""
+    def __init__(
+        self,
+        node: NodeId,
+        own: OwnLog,
+        hosts: Hosts,
+        nvml: Nvml,
+        changed: Callable[[], None],
+        accelerators: Callable[[], Sequence[Accelerator]] = tuple,
+        root: Path = Path("/"),
+    ) -> None:
+        """`changed` is called when there is something to tell; `accelerators`: as they were found last; `root`: of
+        the system's own files."""
         self._node = node
         self._own = own
         self._hosts = hosts
         self._nvml = nvml
         self._changed = changed
+        self._accelerators = accelerators
+        self._root = root
         self._pressures: dict[int, Pressure] = {}
         self._ask_at, self._pause = 0.0, _AGAIN_S
 
@@ -52,6 +68,7 @@ class PressureWatch:
             before = {index: pressure.settled for index, pressure in self._pressures.items()}
             self._look_at_machine(reported.hardware)
             await self._look_at_nvidia(reported.hardware)
+            await self._look_at_amd_and_intel(reported.hardware)
             if any(pressure.settled != before.get(index) for index, pressure in self._pressures.items()):
                 self._changed()
 
@@ -63,7 +80,7 @@ class PressureWatch:
                 self._looked(device, used_by_others(self._hosts.pids()) + self._hosts.excess)
 
     async def _look_at_nvidia(self, hardware: Hardware) -> None:
-        known = {uuid: device for uuid, device in by_uuid(hardware).items() if _is_asked_about(device)}
+        known = {uuid: device for uuid, device in by_uuid(hardware).items() if _has_its_own(device, "nvidia")}
         if not known or time.monotonic() < self._ask_at:
             return
         try:
@@ -82,6 +99,25 @@ class PressureWatch:
                 self._hosts.note_accelerator(device.index, claims, by_host(memory.processes, pids))
                 ours = of_ours(memory.processes, pids)
                 others = others_on(memory.total, memory.free, ours, claimed=device.index in claimed)
+                if others is not None:
+                    self._looked(device, others)
+
+    async def _look_at_amd_and_intel(self, hardware: Hardware) -> None:
+        """By the kernel's own files, which tell of AMD's cards also what is used of them in all."""
+        at = alone(hardware, self._accelerators())
+        by_index = {device.index: device for device in hardware.devices if _has_its_own(device, "amd", "intel")}
+        known = {address: by_index[index] for address, index in at.items() if index in by_index}
+        if not known:
+            return
+        pids, claimed = self._hosts.pids(), self._claimed()
+        held = await asyncio.to_thread(lambda: held_on_devices(with_children(pids), self._root)) if pids else {}
+        for address, device in known.items():
+            ours = held.get(address, {})
+            self._hosts.note_accelerator(device.index, self._claims_of(device.index), ours)
+            memory = await asyncio.to_thread(card_memory, address, self._root)
+            if memory is not None:
+                total, used = memory
+                others = others_on(total, total - used, ours, claimed=device.index in claimed)
                 if others is not None:
                     self._looked(device, others)
 
@@ -108,5 +144,6 @@ class PressureWatch:
         return frozenset(claim.index for member in members for claim in member.devices)
 
 
-def _is_asked_about(device: Device) -> bool:
-    return device.vendor == "nvidia" and not device.unified and not device.simulated
+def _has_its_own(device: Device, *vendors: Vendor) -> bool:
+    """Whether a device is of these vendors and has memory that its driver can be asked about."""
+    return device.vendor in vendors and not device.unified and not device.simulated

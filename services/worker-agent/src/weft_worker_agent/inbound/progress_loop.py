@@ -1,4 +1,4 @@
-"""Looks how far loading engines are, and puts together what this node tells of its installs, loads and memory."""
+"""Looks how far loading engines are, and puts together what this node tells of its fetches, loads and the like."""
 
 import asyncio
 import random
@@ -54,4 +54,5 @@ class ProgressWatch:
                     LoadSaid(replica=each.replica, taken=taken.bytes, total=each.size, loading_s=round(seconds, 1))
                 )
         installs = self._installer.said(self._overdue_s) if self._installer is not None else ()
-        return told(self._node, installs, loads, self._hosts.memory())
+        fetches = self._hosts.starts.fetches
+        return told(self._node, installs, loads, self._hosts.memory(), fetches.said() if fetches is not None else ())

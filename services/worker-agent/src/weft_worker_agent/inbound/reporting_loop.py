@@ -1,4 +1,4 @@
-"""Appends what the log lacks: the machine's report, the runs' events, answers to inspections.
+"""Appends what the log lacks: the machine's report, what lies in its store, the runs' events.
 
 Nothing is queued. What is missing is computed from what the log says and what is, appended under the guard of
 its aggregate, and computed again once it has been folded. So an append whose answer was lost is never made
@@ -13,29 +13,24 @@ from typing import Any
 from weft_contracts import subjects
 from weft_contracts.commit import Cause, Commit
 from weft_contracts.facts.fact import Fact
-from weft_contracts.facts.machine import FileFound, FileMissing, InstallFailed, PressureChanged, Reported
-from weft_contracts.ids import CorrelationId, InspectionId, NodeId
+from weft_contracts.facts.machine import FilesCame, FilesFailed, FilesGone, InstallFailed, PressureChanged, Reported
+from weft_contracts.ids import CorrelationId, NodeId
 from weft_contracts.subjects import Aggregate
 from weft_eventlog import Conflict, LogFull, LogUnavailable, WorkerLog
 from weft_runtime.logs import get_logger
 
-from weft_worker_agent.domain.own_part import Question
 from weft_worker_agent.domain.pressure import tells
 from weft_worker_agent.domain.reports import missing_reports
 from weft_worker_agent.inbound.machine_loop import MachineWatch
 from weft_worker_agent.inbound.pressure_loop import PressureWatch
 from weft_worker_agent.inbound.steering_loop import SteeringLoop
 from weft_worker_agent.inbound.wake import Wake
-from weft_worker_agent.outbound.files.found import NotFound
-from weft_worker_agent.outbound.files.model_files import look
 from weft_worker_agent.outbound.machine.inventory import differs
 from weft_worker_agent.outbound.processes.hosts import Hosts
 from weft_worker_agent.projections.own_log import OwnLog
 
 _IDLE_S = 1.0
 _FOLD_S = 5.0
-_LOOK_S = 30.0
-"""A disk that doesn't answer for so long is as good as none."""
 _APPEND_S = 20.0
 _log: Any = get_logger("weft.reporting")
 
@@ -62,23 +57,15 @@ class Reporting:
         self._pressure = pressure
         self._appending = asyncio.Lock()
         self.wake = Wake()
-        self.inspect = Wake()
 
     async def run(self) -> None:
         """Report for ever."""
         while True:
             progress = False
             for commit in list(self._missing()):
-                progress = await self._append(commit) or progress
+                progress = await self.append(commit) or progress
             if not progress:
                 await self.wake.wait(_IDLE_S)
-
-    async def run_inspections(self) -> None:
-        """Answer inspections for ever, one after the other."""
-        while True:
-            question = next(iter(self._own.part.questions.items()), None) if self._own.may_decide else None
-            if question is None or not await self._answer(*question):
-                await self.inspect.wait(_IDLE_S)
 
     @property
     def all_said(self) -> bool:
@@ -91,18 +78,24 @@ class Reporting:
         part = self._own.part
         if (fact := self._about_the_machine()) is not None:
             cause = part.approved or Cause(CorrelationId(f"report-{self._node}"))
-            yield self._guarded(subjects.machine(self._node), fact, cause)
+            yield self.guarded(subjects.machine(self._node), fact, cause)
         shutdown = self._steering.grace_s is not None
         for report in missing_reports(part, self._hosts.view(), self._steering.tries, shutdown=shutdown):
-            yield self._guarded(subjects.run(self._node, report.replica), report.fact, report.cause)
+            yield self.guarded(subjects.run(self._node, report.replica), report.fact, report.cause)
 
-    def _about_the_machine(self) -> Reported | InstallFailed | PressureChanged | None:
+    def _about_the_machine(
+        self,
+    ) -> Reported | InstallFailed | FilesCame | FilesGone | FilesFailed | PressureChanged | None:
         part = self._own.part
         report = self._machine.report(part.reported)
         if report is not None and differs(report, part.reported):
             return report
         if part.reported is not None and (fault := self._machine.install_fault()) is not None:
             return fault
+        if (moved := self._about_files()) is not None:
+            return moved
+        if (unfetched := self._machine.files_fault()) is not None:
+            return unfetched
         if self._pressure is None or part.reported is None:
             return None
         known = {device.index for device in part.reported.hardware.devices}
@@ -112,34 +105,21 @@ class Reporting:
                 return PressureChanged(device=device, bytes=pressure.settled)
         return None
 
-    def _guarded(self, aggregate: Aggregate, fact: Fact, cause: Cause) -> Commit:
+    def _about_files(self) -> FilesCame | FilesGone | None:
+        """What lies in the store and the log doesn't know, or the other way round."""
+        fetches, told = self._hosts.starts.fetches, self._own.part.files
+        if fetches is None:
+            return None
+        if (gone := next((files for files in told if files not in fetches.there), None)) is not None:
+            return FilesGone(files=gone)
+        came = next((each for each in fetches.there.items() if each[0] not in told), None)
+        return FilesCame(files=came[0], bytes=came[1]) if came is not None else None
+
+    def guarded(self, aggregate: Aggregate, fact: Fact, cause: Cause) -> Commit:
+        """One fact as a commit that holds as long as nothing else has been written to its aggregate."""
         return Commit(aggregate, (fact,), self._own.guard(aggregate), cause)
 
-    async def _answer(self, id: InspectionId, question: Question) -> bool:
-        """Look, and append what was found. False if it could not be appended."""
-        try:
-            async with asyncio.timeout(_LOOK_S):
-                engine, formats = question.engine, question.formats
-                found = await asyncio.to_thread(look, question.source, engine, self._hosts.engines, formats)
-            fact: FileFound | FileMissing = FileFound(
-                inspection=id,
-                source=question.source,
-                size=found.size,
-                weights=found.weights,
-                metadata=tuple(offer.file for offer in found.offers),
-            )
-        except NotFound as missing:
-            fact = FileMissing(inspection=id, source=question.source, reason=str(missing))
-        except TimeoutError:
-            reason = f"the disk that holds {question.source} did not answer within {_LOOK_S:g} s"
-            fact = FileMissing(inspection=id, source=question.source, reason=reason)
-        except Exception as error:  # a question must be answered, whatever a strange file does to its reader
-            _log.exception("inspection failed", source=question.source)
-            reason = f"{question.source} could not be looked at: {type(error).__name__}: {error}"
-            fact = FileMissing(inspection=id, source=question.source, reason=reason)
-        return await self._append(self._guarded(subjects.machine(self._node), fact, question.cause))
-
-    async def _append(self, commit: Commit) -> bool:
+    async def append(self, commit: Commit) -> bool:
         """Append under the guard of the commit's aggregate and wait until it is folded. False if it wasn't."""
         aggregate = commit.aggregate
         async with self._appending:

@@ -3,14 +3,25 @@
 Health, metrics and the AsyncAPI document are for anyone: probes have no certificates.
 """
 
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
-from weft_contracts.certificates import GATEWAY, METADATA_CACHE
+from weft_contracts.card import BY_SLUG
+from weft_contracts.certificates import GATEWAY, METADATA_CACHE, node_role
+from weft_contracts.ids import NodeId
 from weft_runtime.logs import get_logger
 from weft_runtime.secure_server import PEER
 
-ALLOWED = {"/metadata/": METADATA_CACHE, "/logs/": GATEWAY}
-"""Which role each part is for, by the beginning of its path."""
+from weft_worker_agent.inbound.problem import problem
+
+_SMALL = (METADATA_CACHE, GATEWAY)
+ALLOWED = {
+    "/metadata/": _SMALL,
+    f"{BY_SLUG}/": _SMALL,
+    "/logs/": (GATEWAY,),
+    "/uploads/": (GATEWAY,),
+    "/files/": (node_role(NodeId("")),),
+}
+"""Which roles each part is for, by the beginning of its path; one that ends with `/` is any that begins so."""
+
 _log = get_logger("weft.files")
 
 
@@ -22,13 +33,17 @@ class RoleCheck:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            wanted = next((role for path, role in ALLOWED.items() if scope["path"].startswith(path)), None)
+            wanted = next((roles for path, roles in ALLOWED.items() if scope["path"].startswith(path)), ())
             shown: frozenset[str] = scope.get(PEER, frozenset())
-            if wanted is not None and wanted not in shown:
+            if wanted and not any(_is(role, each) for role in shown for each in wanted):
                 who = f"names {', '.join(sorted(shown))}" if shown else "is missing"
-                detail = f"this is for certificates of the role {wanted} only, and the caller's {who}"
+                whose = " or ".join(role.rstrip("/") for role in wanted)
+                detail = f"this is for certificates of the role {whose} only, and the caller's {who}"
                 _log.warning("caller turned away", path=scope["path"], why=detail)
-                body = {"status": 403, "detail": detail}
-                await JSONResponse(body, 403, media_type="application/problem+json")(scope, receive, send)
+                await problem(403, detail)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+
+def _is(role: str, wanted: str) -> bool:
+    return role.startswith(wanted) if wanted.endswith("/") else role == wanted

@@ -52,7 +52,7 @@ class SteeringLoop:
             now,
             shutdown_grace_s=self.grace_s,
             bounds=self._bounds,
-            disk_free=self._hosts.install_room if any(tries.room for tries in self.tries.values()) else None,
+            disk_free=self._hosts.starts.install_room if any(tries.room for tries in self.tries.values()) else None,
         )
         self.tries = decided.tries
         for action in decided.actions:

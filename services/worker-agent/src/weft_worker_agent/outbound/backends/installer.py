@@ -1,13 +1,12 @@
-"""Installs engines: each into an environment of its own, at most a few at once, whole or not at all."""
+"""This worker's installed engines: who wants one gets it, whoever runs in one holds it, what is unused goes."""
 
 import asyncio
-import errno
 import os
 import platform
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +16,16 @@ from weft_contracts.facts.values import EngineName, Vendor
 from weft_contracts.signals import InstallSaid
 from weft_runtime.logs import get_logger
 
-from weft_worker_agent.domain.disk_room import lacks_room, tells_of_full_disk, was_full
-from weft_worker_agent.domain.install_faults import InstallFault, fault_of, without_secrets
-from weft_worker_agent.domain.install_plan import InstallPlan, InstallStep, plan
-from weft_worker_agent.domain.install_progress import InstallProgress, heard
+from weft_worker_agent.domain.install_faults import InstallFault
+from weft_worker_agent.domain.install_plan import InstallPlan, plan
+from weft_worker_agent.domain.install_progress import InstallProgress
 from weft_worker_agent.domain.node_progress import install_said
-from weft_worker_agent.outbound.backends import environments, host_code, uv_process
+from weft_worker_agent.outbound.backends import environments, host_code
 from weft_worker_agent.outbound.backends.environments import InstalledBackend
-from weft_worker_agent.outbound.backends.first_run import InstallFailed, first_run
+from weft_worker_agent.outbound.backends.first_run import InstallFailed
 from weft_worker_agent.outbound.backends.free_bytes import free_bytes
+from weft_worker_agent.outbound.backends.making import Install, Making
 from weft_worker_agent.outbound.backends.sources import PackageSources
-from weft_worker_agent.outbound.backends.system_needs import missing_need
 
 _LOCK_AGAIN_S = 0.5
 _log: Any = get_logger("weft.installer")
@@ -42,19 +40,6 @@ class Interpreter:
     """Over what hosts inherit."""
 
 
-@dataclass(slots=True)
-class Install:
-    """One that is under way, or that failed last."""
-
-    plan: InstallPlan
-    progress: InstallProgress
-    began_at: float
-    """Seconds since the epoch."""
-    fault: InstallFault | None = None
-    fetching_at: float | None = None
-    """When the first of what it fetches was begun; seconds since the epoch."""
-
-
 class Installer:
     """All installed and installing engines of this worker. Methods are called on the loop."""
 
@@ -65,21 +50,21 @@ class Installer:
         *,
         silence_s: float,
         at_once: int,
+        jobs: int = 1,
         changed: Callable[[], None] = lambda: None,
     ) -> None:
-        """`silence_s`: one in which nothing moves for so long is given up; `changed`: called when one is done."""
+        """`silence_s`, `at_once`, `jobs`: see `Making`; `changed`: called when one is done."""
         self._folder = folder
-        self._sources = sources
-        self._silence_s = silence_s
-        self._turns = asyncio.Semaphore(at_once)
+        self._making = Making(folder, sources, silence_s=silence_s, at_once=at_once, jobs=jobs)
         self._changed = changed
         self._under_way: dict[str, asyncio.Task[InstalledBackend]] = {}
         self.installs: dict[str, Install] = {}
         """By the environment's name."""
+        self.room: dict[str, int] = {}
+        """Bytes that must be free before another try, by the recipe's digest, of what the disk had too little for."""
         for name in environments.remove_half_made(folder):
             _log.info("half made backend removed", backend=name)
         self.installed = environments.installed(folder)
-        self._code: Path | None = None
 
     @property
     def free(self) -> int | None:
@@ -93,7 +78,7 @@ class Installer:
     async def interpreter(self, backend: InstalledBackend) -> Interpreter:
         """How the backend's hosts are run: with this worker's own code of the host. Raises InstallFailed."""
         try:
-            return Interpreter(backend.python, await self._with_code())
+            return Interpreter(backend.python, await self._making.code())
         except OSError as error:
             words = f"{self._folder} takes no code of the engine host ({error.strerror or error})"
             raise InstallFailed(InstallFault(words)) from None
@@ -109,8 +94,9 @@ class Installer:
             return there if there.recipe else await self._noted(there, variant)
         task = self._under_way.get(wanted.name)
         if task is None:
-            self.installs[wanted.name] = Install(wanted, InstallProgress(), time.time())
-            task = self._under_way[wanted.name] = asyncio.create_task(self._install(wanted))
+            self.room.pop(variant.digest, None)
+            install = self.installs[wanted.name] = Install(wanted, InstallProgress(), time.time())
+            task = self._under_way[wanted.name] = asyncio.create_task(self._making.make(install))
             task.add_done_callback(lambda done: self._done(wanted.name, done))
         return await asyncio.shield(task)
 
@@ -206,124 +192,11 @@ class Installer:
         else:
             fault = error.fault if isinstance(error, InstallFailed) else InstallFault(str(error))
             install.fault = fault
+            if fault.room:
+                self.room[install.plan.variant.digest] = fault.room
             _log.warning("backend not installed", backend=name, why=fault.reason, permanent=fault.permanent)
         self._changed()
-
-    async def _install(self, wanted: InstallPlan) -> InstalledBackend:
-        name = wanted.name
-        async with self._turns:
-            try:
-                if (missing := await asyncio.to_thread(missing_need, wanted.variant)) is not None:
-                    raise InstallFailed(missing)
-                held = await self._locked(name)
-                try:
-                    there = await asyncio.to_thread(environments.read, self._folder / name)
-                    return there if there is not None else await self._make(wanted, held)
-                finally:
-                    os.close(held)
-            except (OSError, InstallFailed) as error:
-                raise InstallFailed(self._fault(wanted, error)) from None
-
-    def _fault(self, wanted: InstallPlan, error: OSError | InstallFailed) -> InstallFault:
-        """What an install failed of. What was half made is gone by now."""
-        engine, variant = wanted.engine, wanted.variant
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT) if isinstance(error, OSError) else False
-        if full or tells_of_full_disk(str(error)):
-            return was_full(engine, variant.version, variant.disk, free_bytes(self._folder), str(self._folder))
-        if isinstance(error, InstallFailed):
-            return error.fault
-        words = without_secrets(error.strerror or str(error))
-        return InstallFault(f"{engine} {variant.version} could not be installed: {words}")
-
-    async def _locked(self, name: str) -> int:
-        while (held := await asyncio.to_thread(environments.lock, self._folder, name)) is None:
-            self._move(name, replace(self.installs[name].progress, phase="waiting"))
-            await asyncio.sleep(_LOCK_AGAIN_S)
-        return held
-
-    async def _make(self, wanted: InstallPlan, held: int) -> InstalledBackend:
-        """Make the environment under another name, and rename it when it is whole."""
-        making = environments.making(self._folder, wanted.name)
-        await asyncio.to_thread(environments.remove, making)
-        variant = wanted.variant
-        free = free_bytes(self._folder)
-        if (short := lacks_room(wanted.engine, variant.version, variant.disk, free, str(self._folder))) is not None:
-            raise InstallFailed(short)
-        try:
-            making.mkdir(mode=0o700, parents=True)
-            cache, orders = making / "cache", making / "orders"
-            orders.mkdir()
-            python = making / "env" / "bin" / "python"
-            self._move(wanted.name, InstallProgress("resolving"))
-            uv = _uv()
-            made = [uv, "venv", "--quiet", "--no-project", "--relocatable", "--python", sys.executable]
-            await self._run(wanted, [*made, str(making / "env")], cache, held)
-            for number, step in enumerate(wanted.steps):
-                argv = [uv, "pip", "install", "--python", str(python), "--no-build"]
-                argv += await asyncio.to_thread(_written, step, orders, number)
-                await self._run(wanted, argv, cache, held)
-            self._move(wanted.name, InstallProgress("checking"))
-            profile = await first_run(wanted, python, await self._with_code())
-            await asyncio.to_thread(environments.write_about, making / "env", wanted.engine, variant, profile)
-            await asyncio.to_thread(os.rename, making / "env", self._folder / wanted.name)
-            found = environments.read(self._folder / wanted.name)
-            if found is None:
-                raise InstallFailed(InstallFault(f"{wanted.engine} was installed and is no environment", local=True))
-            return found
-        finally:
-            await asyncio.shield(asyncio.to_thread(environments.remove, making))
-
-    async def _run(self, wanted: InstallPlan, argv: list[str], cache: Path, held: int) -> None:
-        name, engine, version = wanted.name, wanted.engine, wanted.variant.version
-        environment = self._sources.environment(cache, find_links=wanted.variant.find_links)
-
-        def hear(line: str) -> None:
-            self._move(name, heard(self.installs[name].progress, line))
-
-        try:
-            status, lines = await uv_process.run(argv, environment, hear=hear, silence_s=self._silence_s, held=held)
-        except uv_process.Silent:
-            phase = self.installs[name].progress.phase
-            words = f"nothing moved for {self._silence_s:g} s while it was {phase}"
-            raise InstallFailed(InstallFault(f"{engine} {version} could not be installed: {words}")) from None
-        if status != 0:
-            raise InstallFailed(fault_of(engine, version, status, lines))
-
-    async def _with_code(self) -> dict[str, str]:
-        if self._code is None or not self._code.is_dir():
-            self._code = await asyncio.to_thread(host_code.bundle, self._folder)
-        return {"PYTHONPATH": str(self._code), "PYTHONNOUSERSITE": "1"}
-
-    def _move(self, name: str, progress: InstallProgress) -> None:
-        install = self.installs[name]
-        if install.progress.phase != progress.phase:
-            _log.info("backend installing", backend=name, phase=progress.phase)
-        install.progress = progress
-        if progress.total and install.fetching_at is None:
-            install.fetching_at = time.time()
 
 
 def _python() -> str:
     return f"{sys.version_info.major}.{sys.version_info.minor} {sys.platform} {platform.machine()}"
-
-
-def _uv() -> str:
-    """Raises FileNotFoundError."""
-    import uv  # here: its folder is looked for when something is installed
-
-    return str(uv.find_uv_bin())
-
-
-def _written(step: InstallStep, folder: Path, number: int) -> list[str]:
-    """The flags of one step, with the files that they name."""
-    flags: list[str] = ["--require-hashes"] if step.require_hashes else []
-    for flag, lines in (
-        ("--requirements", step.requirements),
-        ("--constraints", step.constraints),
-        ("--excludes", step.excludes),
-    ):
-        if lines:
-            file = folder / f"{number}{flag}.txt"
-            file.write_text("".join(f"{line}\n" for line in lines))
-            flags += [flag, str(file)]
-    return flags

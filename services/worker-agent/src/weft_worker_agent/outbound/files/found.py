@@ -16,6 +16,8 @@ class Found:
     size: int
     weights: Weights
     offers: tuple[Offer, ...]
+    tokenizer: str = ""
+    """The kind of vocabulary that its own header holds; empty: none, or its tokenizer's files ship with it."""
 
     def another_than(self, accepted: Weights) -> str | None:
         """A sentence if these are not the files that a revision was accepted with."""

@@ -3,20 +3,19 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import blake3
+from weft_contracts.card import SLOT_OF_NAME
 from weft_contracts.facts.values import MetadataFile
 
-NAMES = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "config.json",
-    "generation_config.json",
-    "chat_template.jinja",
-)
-TEMPLATE = "chat_template.jinja"
-MAX_BYTES = 64 << 20
+EXTRA: Final = ("special_tokens_map.json", "added_tokens.json")
+"""What belongs to a tokenizer, and to no slot."""
+NAMES: Final = (*sorted(SLOT_OF_NAME), *EXTRA)
+TEMPLATE: Final = "chat_template.jinja"
+MOST_BYTES: Final = 1 << 30
 """A larger file of such a name is no metadata."""
+_BUFFER: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +39,25 @@ def offers(folders: Iterable[Path], template: str = "") -> tuple[Offer, ...]:
             if name not in found and (offer := _offer(folder / name)) is not None:
                 found[name] = offer
     if template and TEMPLATE not in found:
-        text = template.encode()
-        found[TEMPLATE] = Offer(MetadataFile(name=TEMPLATE, size=len(text), blake3=_hash(text)), text)
+        text = template.encode("utf-8", "surrogatepass")
+        digits = blake3.blake3(text).hexdigest()
+        found[TEMPLATE] = Offer(MetadataFile(name=TEMPLATE, size=len(text), blake3=digits), text)
     return tuple(found[name] for name in NAMES if name in found)
+
+
+def hashed(path: Path) -> str:
+    """The blake3 of a file's content. Raises OSError."""
+    digest, buffer = blake3.blake3(), memoryview(bytearray(_BUFFER))
+    with path.open("rb", buffering=0) as file:
+        while came := file.readinto(buffer):
+            digest.update(buffer[:came])
+    return digest.hexdigest()
 
 
 def _offer(path: Path) -> Offer | None:
     try:
-        if not path.is_file() or path.stat().st_size > MAX_BYTES:
+        if not path.is_file() or (size := path.stat().st_size) > MOST_BYTES:
             return None
-        content = path.read_bytes()
+        return Offer(MetadataFile(name=path.name, size=size, blake3=hashed(path)), path)
     except OSError:
         return None
-    return Offer(MetadataFile(name=path.name, size=len(content), blake3=_hash(content)), path)
-
-
-def _hash(content: bytes) -> str:
-    return blake3.blake3(content).hexdigest()

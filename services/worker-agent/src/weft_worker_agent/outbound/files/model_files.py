@@ -9,16 +9,19 @@ from typing import Any, cast
 
 from weft_contracts.digest import LORA
 from weft_contracts.engines import BUILTIN, FileFormat, Profiles
-from weft_contracts.facts.values import BuiltinSource, PathSource, Source, Weights
+from weft_contracts.facts.source import BuiltinSource, PathSource, Source
+from weft_contracts.facts.values import Weights
+from weft_contracts.source_keys import NoSource, source_of
+from weft_gguf.weights import weights_of_header
 
-from weft_worker_agent.domain.weights import weights_of_config, weights_of_header
+from weft_worker_agent.domain.weights import weights_of_config
 from weft_worker_agent.outbound.files.fingerprint import fingerprint
 from weft_worker_agent.outbound.files.found import Found, NotFound
 from weft_worker_agent.outbound.files.lora_files import look_at_lora
 from weft_worker_agent.outbound.files.metadata import offers
-from weft_worker_agent.outbound.files.sources import Files, SourceMissing, files_of, source_of
+from weft_worker_agent.outbound.files.sources import Files, SourceMissing, files_of
 
-_MAX_CONFIG = 4 << 20
+CONFIG, MAX_CONFIG = "config.json", 4 << 20
 
 
 def look(source: str, engine: str, engines: Profiles = BUILTIN, formats: Sequence[FileFormat] = ()) -> Found:
@@ -37,24 +40,48 @@ def look(source: str, engine: str, engines: Profiles = BUILTIN, formats: Sequenc
         named = source_of(source)
         format = _format_of(named, formats)
         files = files_of(named, format)
-    except SourceMissing as missing:
+    except (NoSource, SourceMissing) as missing:
         raise NotFound(str(missing)) from None
     if files is None:
         raise NotFound(f"{engine} needs model files, and the source {source} has none")
+    found, parts = _looked(files, format, engine)
+    if isinstance(named, BuiltinSource):  # it changes with the installation, and no one deploys it anew then
+        return replace(found, tokenizer="")
+    try:
+        own = fingerprint(parts)
+    except OSError as error:
+        raise _unreadable(files.path, error) from None
+    return replace(found, weights=found.weights.model_copy(update={"fingerprint": own}))
+
+
+def look_at_fetched(folder: Path, first: str, engine: str) -> Found:
+    """Look at a model that was fetched; `first`: the first of its files, by which its format is known.
+
+    Its content was verified when it came, so it has no fingerprint. Raises NotFound.
+    """
+    gguf = first.lower().endswith(".gguf")
+    path = folder / first if gguf else folder
+    return _looked(Files(path, (folder,)), "gguf" if gguf else "safetensors", engine)[0]
+
+
+def _looked(files: Files, format: FileFormat, engine: str) -> tuple[Found, list[Path]]:
     try:
         os.stat(files.path)
-        found, parts = _READERS[format](files, engine)
-        if isinstance(named, BuiltinSource):  # it changes with the installation, and no one deploys it anew then
-            return found
-        return replace(found, weights=found.weights.model_copy(update={"fingerprint": fingerprint(parts)}))
-    except FileNotFoundError:
-        raise NotFound(f"{files.path} does not exist on this node") from None
-    except NotADirectoryError:
-        raise NotFound(f"{files.path} does not exist on this node: a part of its path is a file") from None
-    except PermissionError:
-        raise NotFound(f"{files.path} may not be read by this node's worker (user {os.getuid()})") from None
+        return _READERS[format](files, engine)
     except OSError as error:
-        raise NotFound(f"{files.path} can't be read on this node: {error.strerror or error}") from None
+        raise _unreadable(files.path, error) from None
+
+
+def _unreadable(path: Path, error: OSError) -> NotFound:
+    match error:
+        case FileNotFoundError():
+            return NotFound(f"{path} does not exist on this node")
+        case NotADirectoryError():
+            return NotFound(f"{path} does not exist on this node: a part of its path is a file")
+        case PermissionError():
+            return NotFound(f"{path} may not be read by this node's worker (user {os.getuid()})")
+        case _:
+            return NotFound(f"{path} can't be read on this node: {error.strerror or error}")
 
 
 def _format_of(source: Source, formats: Sequence[FileFormat]) -> FileFormat:
@@ -83,7 +110,8 @@ def _gguf(files: Files, engine: str) -> tuple[Found, list[Path]]:
     if header.kind == "adapter":
         raise NotFound(f"{path} is an adapter and no model")
     weights = weights_of_header(header)
-    return Found(path, header.file_bytes, weights, offers(files.metadata_folders, header.chat_template)), list(parts)
+    offered = offers(files.metadata_folders, header.chat_template)
+    return Found(path, header.file_bytes, weights, offered, header.tokenizer), list(parts)
 
 
 def _safetensors(files: Files, engine: str) -> tuple[Found, list[Path]]:
@@ -94,20 +122,27 @@ def _safetensors(files: Files, engine: str) -> tuple[Found, list[Path]]:
     parts = sorted(folder.glob("*.safetensors"))
     if not parts:
         raise NotFound(f"{folder} holds no safetensors file")
-    config = folder / "config.json"
+    config = folder / CONFIG
     try:
-        if config.stat().st_size > _MAX_CONFIG:
+        if config.stat().st_size > MAX_CONFIG:
             raise NotFound(f"{config} is larger than any model's configuration")
-        body: Any = json.loads(config.read_bytes())
+        content = config.read_bytes()
     except FileNotFoundError:
-        raise NotFound(f"{folder} holds safetensors files and no config.json") from None
-    except ValueError as error:
-        raise NotFound(f"{config} is no JSON: {error}") from None
-    if not isinstance(body, dict):
-        raise NotFound(f"{config} holds no JSON object")
+        raise NotFound(f"{folder} holds safetensors files and no {CONFIG}") from None
     size = sum(part.stat().st_size for part in parts)
-    weights = weights_of_config(cast("dict[str, Any]", body), size)
+    weights = weights_of_config(config_body(content, str(config)), size)
     return Found(folder, size, weights, offers(files.metadata_folders)), parts
+
+
+def config_body(content: bytes, where: str) -> dict[str, Any]:
+    """A model's configuration; `where` names the file to people. Raises NotFound."""
+    try:
+        body: Any = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise NotFound(f"{where} is no JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise NotFound(f"{where} holds no JSON object")
+    return cast("dict[str, Any]", body)
 
 
 _READERS: Mapping[FileFormat, Callable[[Files, str], tuple[Found, list[Path]]]] = {

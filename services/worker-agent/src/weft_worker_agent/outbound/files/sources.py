@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weft_contracts.engines import FileFormat
-from weft_contracts.facts.values import BuiltinSource, PathSource, SimulatedSource, Source
+from weft_contracts.facts.source import (
+    BuiltinSource,
+    HfSource,
+    HttpsSource,
+    PathSource,
+    S3Source,
+    SimulatedSource,
+    Source,
+    UploadSource,
+)
+from weft_contracts.source_keys import source_key
 
 BUILTINS = {"tiny": "weft_tiny", "tiny-embed": "weft_tiny_embed"}
 """Models that ship as packages: each offers `gguf_path()` and `folder()`."""
@@ -39,18 +49,8 @@ def files_of(source: Source, format: FileFormat) -> Files | None:
             if not path.is_absolute():
                 raise SourceMissing(f"{text!r} is no absolute path: workers have no common working folder")
             return Files(path, (path if os.path.isdir(path) else path.parent,))
-
-
-def source_of(key: str) -> Source:
-    """A source from its key, `builtin:<name>`, `path:<path>` or `simulated:`. Raises SourceMissing."""
-    kind, colon, rest = key.partition(":")
-    if colon and kind == "builtin":
-        return BuiltinSource(name=rest)
-    if colon and kind == "path":
-        return PathSource(path=rest)
-    if key == "simulated:":
-        return SimulatedSource()
-    raise SourceMissing(f"{key!r} is no source: want builtin:<name>, path:<path> or simulated:")
+        case HfSource() | HttpsSource() | S3Source() | UploadSource():
+            raise SourceMissing(f"{source_key(source)} is not on this node")
 
 
 def _builtin(name: str, format: FileFormat) -> Files:

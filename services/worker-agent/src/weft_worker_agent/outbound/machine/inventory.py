@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import psutil
+from weft_contracts.backends import BuildTool
 from weft_contracts.engines import Profiles
 from weft_contracts.facts.machine import MOST_BACKENDS, Reported
 from weft_contracts.facts.values import Backend, Device, EngineName, Hardware, Installs, Vendor
@@ -35,6 +36,8 @@ def report(
     install_folder: Path | None = None,
     environments: Sequence[TellsBackend] = (),
     own_index: bool = False,
+    room: Mapping[str, int] = MappingProxyType({}),
+    builds: tuple[BuildTool, ...] = (),
 ) -> Reported:
     """What the agent says of its machine, without its accelerators; takes some milliseconds.
 
@@ -46,6 +49,8 @@ def report(
         installed: engines that were installed for replicas, the newest first.
         install_folder: where further ones go; None: nothing may be installed.
         own_index: whether the operator named where packages come from.
+        room: bytes that must be free before what the disk had too little for is tried again, by its recipe's digest.
+        builds: what it can build engines with.
         environments: all that were installed, as the log is told of them.
     """
     return Reported(
@@ -58,6 +63,8 @@ def report(
             allowed=install_folder is not None,
             disk_free=free_bytes(install_folder) if install_folder is not None else None,
             own_index=own_index,
+            room=dict(list(room.items())[-MOST_BACKENDS:]),
+            builds=builds if install_folder is not None else None,
         ),
         reads=dict(READS),
     )
@@ -119,8 +126,8 @@ def builtins() -> tuple[str, ...]:
 
 
 def differs(now: Reported, before: Reported | None) -> bool:
-    """Whether a report says something new. Free disk space that moved by less than a tenth does not, nor
-    does since when an unused environment is so."""
+    """Whether a report says something new. Free disk space that moved by less than a tenth does not, unless something
+    has room now that had none, or the other way round; nor does since when an unused environment is so."""
     if before is None:
         return True
     old, new = before.hardware.disk_free, now.hardware.disk_free
@@ -129,7 +136,8 @@ def differs(now: Reported, before: Reported | None) -> bool:
     ours, theirs = now.installs, before.installs
     if ours is not None and theirs is not None:
         old, new = theirs.disk_free, ours.disk_free
-        if old is not None and new is not None and abs(new - old) < old // 10:
+        same = all(ours.lacks_room(recipe) == theirs.lacks_room(recipe) for recipe in ours.room)
+        if same and old is not None and new is not None and abs(new - old) < old // 10:
             now = now.model_copy(update={"installs": ours.model_copy(update={"disk_free": old})})
     since = {each.name: each.unused_since for each in before.environments if each.unused_since is not None}
     same = tuple(

@@ -24,12 +24,17 @@ def held_with_children(hosts: Iterable[int]) -> dict[int, int]:
     Pages that mirror a file, such as weights, count for nobody. Takes some milliseconds: it looks through all
     processes once.
     """
+    return {host: sum(_held(pid) for pid in pids) for host, pids in with_children(hosts).items()}
+
+
+def with_children(hosts: Iterable[int]) -> dict[int, list[int]]:
+    """Each of these processes with all that it started. Takes some milliseconds: it looks through all processes."""
     children: dict[int, list[int]] = {}
     for process in psutil.process_iter(["ppid"]):
         children.setdefault(process.info["ppid"], []).append(process.pid)
 
-    def whole(pid: int) -> int:
-        return _held(pid) + sum(whole(child) for child in children.get(pid, ()))
+    def whole(pid: int) -> list[int]:
+        return [pid, *(below for child in children.get(pid, ()) for below in whole(child))]
 
     return {pid: whole(pid) for pid in hosts}
 

@@ -8,6 +8,7 @@ import base64
 import ssl
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,6 +64,12 @@ class NodeCertificate:
     def there(self) -> bool:
         """Whether there is one to show."""
         return (self.folder / certificates.CERTIFICATE).exists()
+
+    def clients(self) -> Callable[[], ssl.SSLContext]:
+        """TLS to servers of the mesh, with what is here at each call, which raises OSError."""
+        from weft_runtime.tls import TlsFolder
+
+        return TlsFolder(self.folder).client
 
     def trust(self, authority: bytes) -> None:
         """Believe an authority, by its certificate (DER), from now on. Raises OSError."""

@@ -123,6 +123,38 @@ class Gateway:
         except (ValueError, KeyError, TypeError):
             raise NotNow("the gateway's answer is no secret") from None
 
+    async def files_near(self, files: str) -> Any:
+        """Whom this node asks for files that it needs, as the gateway's answer has it. Raises Refused (403: it needs
+        none such by what the gateway has folded), NotNow."""
+        signed = self._signed(f"files-near:{files}", f"{self.clock.now():.3f}")
+        return await self._asked("/api/node/files/near", signed | {"files": files})
+
+    async def files_reader(self, files: str, words: Mapping[str, str]) -> float:
+        """Ask whether a node may be given files, by its signed words. For how many seconds that holds.
+
+        Raises Refused (it may not), NotNow."""
+        signed = self._signed(f"files-reader:{files}", f"{self.clock.now():.3f}")
+        answer = await self._asked("/api/node/files/reader", signed | {"files": files, "reader": dict(words)})
+        try:
+            return float(answer["good_for_s"])
+        except (ValueError, KeyError, TypeError):
+            raise NotNow("the gateway's answer is no yes") from None
+
+    def signed(self, what: str) -> dict[str, Any]:
+        """This node's words, `weft-<what>:<node>:<nonce>`, for somebody who relays them to a gateway."""
+        return self._signed(what, f"{self.clock.now():.3f}")
+
+    async def _asked(self, path: str, body: dict[str, Any]) -> Any:
+        response = await self._say(path, body)
+        if response.status_code in (400, 403, 404, 405, 410, 422, 423):
+            raise Refused(response.status_code, _sentence(response))
+        if not response.is_success:
+            raise NotNow(_sentence(response), response.status_code, _after(response))
+        try:
+            return response.json()
+        except ValueError:
+            raise NotNow("the gateway's answer is no JSON") from None
+
     async def _said(self, what: str, **fields: float | str) -> None:
         body = self._signed(what, f"{self.clock.now():.3f}")
         response = await self._say(f"/api/node/{what}", body | fields)

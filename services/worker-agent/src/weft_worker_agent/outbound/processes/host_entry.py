@@ -1,10 +1,11 @@
 """What the agent keeps of one engine host, beside what the rules see of it, and what it hears of it."""
 
+import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from weft_contracts.gen import session_pb2 as pb
 from weft_contracts.ids import Incarnation, NodeId, ReplicaId
@@ -22,6 +23,7 @@ from weft_worker_agent.outbound.processes.launch import LaunchIdentity, Status
 from weft_worker_agent.outbound.processes.load_progress import Activity
 from weft_worker_agent.outbound.processes.supervisor_client import SupervisedHost
 
+T = TypeVar("T")
 _log: Any = get_logger("weft.hosts")
 
 
@@ -37,6 +39,8 @@ class HostContext:
     clock: Callable[[], float]
     wake: Callable[[], None]
     """Called when rules have something to look at."""
+    self_host: bool = True
+    """Whether the node's server offers the metadata files of its runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,8 @@ class HostEntry:
     model_bytes: int = 0
     memory: dict[int, int] = field(default_factory=dict[int, int])
     """Bytes that its processes hold of each device that it claims, as far as they are told."""
+    waits: "asyncio.Future[Any] | None" = None
+    """What goes on before its process begins and is of no use without it."""
     told: dict[str, int] = field(default_factory=dict[str, int])
     """Which version of each secret it has; empty for an adopted one, which is told anew."""
 
@@ -104,7 +110,8 @@ class HostEntry:
         if status.phase == "ready" and host.answering is None and self.offers is not None:
             if status.port is not None and status.engine is not None:
                 files = tuple(offer.file for offer in self.offers)
-                answering = Answering(status.port, status.engine, status.engine_version, files)
+                engine, version = status.engine, status.engine_version
+                answering = Answering(status.port, engine, version, files, self.context.self_host)
                 self.host = replace(host, answering=answering)
                 self.context.wake()
         elif status.phase == "failed" and host.failing_since is None:
@@ -173,7 +180,9 @@ class HostEntry:
 
     def set_end(self, end: End) -> None:
         """It is over, or was never started."""
-        self.host = replace(self.host, end=end, installing=False)
+        self.host = replace(self.host, end=end, installing=False, fetching=None)
+        if self.waits is not None:
+            self.waits.cancel()
         self.load = None
         if self.held is not None:
             os.close(self.held)
@@ -183,12 +192,25 @@ class HostEntry:
             self.watch = None
         self.context.wake()
 
+    async def unless_ended(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """What comes of some work; None where the host's end comes first, which cancels it. Raises what it raises."""
+        task = self.waits = asyncio.create_task(work)
+        try:
+            if not self.host.lives:
+                task.cancel()
+            await asyncio.wait({task})
+        finally:
+            self.waits = None
+            task.cancel()
+        return None if task.cancelled() else task.result()
+
     def retire(self, within: float) -> None:
         """Have it end what it answers, within so many seconds."""
         now = self.context.clock()
         self.host = replace(self.host, retire_at=now, retire_within=within)
-        if self.host.installing:
-            self.set_end(End(None, "retired before its engine was installed", permanent=False))
+        if self.host.prepares:
+            what = "its engine was installed" if self.host.installing else "its model was fetched"
+            self.set_end(End(None, f"retired before {what}", permanent=False))
             return
         if self.watch is not None:
             self.watch.retire()

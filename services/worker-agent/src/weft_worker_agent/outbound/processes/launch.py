@@ -10,8 +10,10 @@ from typing import Any
 
 from weft_contracts.facts.values import ENGINE_NAME, EngineName
 from weft_contracts.ids import Incarnation, NodeId, ReplicaId
+from weft_contracts.processors import as_list
 
 from weft_worker_agent.domain.claimed_devices import ClaimedDevice
+from weft_worker_agent.domain.numa import Bound, NumaNode
 from weft_worker_agent.domain.own_part import Assignment
 from weft_worker_agent.outbound.files import private_file
 from weft_worker_agent.outbound.processes.loras import Lora
@@ -33,6 +35,13 @@ class LaunchIdentity:
     engine: str
     backend: str = ""
     """The name of the environment that it runs in, where one was made for it."""
+    bound: Bound | None = None
+    """The NUMA node that it is kept to."""
+    files: str = ""
+    """Of a model that was fetched: its `files_digest`, and the first of its files."""
+    first: str = ""
+    model: str = ""
+    """The model's name; empty: an older agent started it."""
 
     def body(self) -> dict[str, Any]:
         return {
@@ -42,6 +51,9 @@ class LaunchIdentity:
             "source": self.source,
             "engine": self.engine,
             "backend": self.backend,
+            "model": self.model,
+            **({"files": self.files, "first": self.first} if self.files else {}),
+            "bound": self.bound.body() if self.bound is not None else None,
         }
 
     @staticmethod
@@ -55,6 +67,10 @@ class LaunchIdentity:
                 str(body["source"]),
                 str(body["engine"]),
                 str(body.get("backend", "")),
+                Bound.of(body.get("bound")),
+                str(body.get("files", "")),
+                str(body.get("first", "")),
+                str(body.get("model", "")),
             )
         except (KeyError, TypeError, ValueError):
             return None
@@ -106,6 +122,7 @@ def write_launch_file(
     canary_after_s: float = CANARY_AFTER_S,
     threads: int = 1,
     loras: Sequence[Lora] = (),
+    numa: NumaNode | None = None,
 ) -> Path:
     """Write what a host needs to know and return the file's path; port 0: it chooses one. Raises OSError."""
     fact = assignment.fact
@@ -119,7 +136,7 @@ def write_launch_file(
         "context_tokens": fact.spec.context_tokens,
         "threads": threads,
         "concurrency": fact.spec.concurrency,
-        "devices": [asdict(device) for device in devices],
+        "devices": [_device(device) for device in devices],
         "engine_args": fact.spec.engine_args,
         "host": host,
         "port": port,
@@ -130,10 +147,18 @@ def write_launch_file(
         body["adapters"] = [asdict(lora) for lora in loras]
     if canary_after_s != CANARY_AFTER_S:
         body["canary_after_s"] = canary_after_s
+    if numa is not None:
+        body["numa"] = {"node": numa.index, "processors": as_list(numa.processors)}
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     target = folder / f"{fact.replica}.json"
     private_file.write(target, json.dumps(body, indent=1).encode())
     return target
+
+
+def _device(device: ClaimedDevice) -> dict[str, Any]:
+    """What is not known is not said, so that an older host takes it too."""
+    body = asdict(device)
+    return body if device.pci else {name: value for name, value in body.items() if name != "pci"}
 
 
 def command(python: str, launch_file: Path, *, secrets: bool = False) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from weft_contracts.card import slug_of
 from weft_contracts.ids import Incarnation, ReplicaId
 from weft_contracts.signals import MemorySaid, ReplicaLoad
 from weft_runtime.logs import get_logger
@@ -96,19 +97,29 @@ class WatchedHosts:
 
     def offer(self, replica: str, name: str) -> Offer | None:
         """The metadata file that a living run of a replica registered under a name."""
-        for entry in self._entries.values():
-            if entry.host.replica == replica and entry.host.lives and entry.host.answering is not None:
-                for offer in entry.offers or ():
-                    if offer.file.name == name:
-                        return offer
+        entries = (entry for entry in self._published() if entry.host.replica == replica)
+        return next((offer for entry in entries for offer in entry.offers or () if offer.file.name == name), None)
+
+    def offer_of_model(self, slug: str, name: str, checksum: str) -> Offer | None:
+        """The one that a living run of a model registered, the latest first; of this checksum, if one is given."""
+        for entry in reversed([entry for entry in self._published() if slug_of(entry.identity.model) == slug]):
+            for offer in entry.offers or ():
+                if offer.file.name == name and checksum in ("", f"blake3:{offer.file.blake3}"):
+                    return offer
         return None
+
+    def _published(self) -> list[HostEntry]:
+        """The living hosts whose files this node's server offers."""
+        if not self._context.self_host:
+            return []
+        return [e for e in self._entries.values() if e.host.lives and e.host.answering is not None]
 
     async def watch_loads(self, every_s: float) -> None:
         """Look every so often whether those that load get on, for ever."""
         while True:
             await asyncio.sleep(every_s)
             living = [e for e in self._entries.values() if e.host.lives and e.host.answering is None]
-            loading = [e for e in living if not e.host.installing]
+            loading = [e for e in living if not e.host.prepares]
             for entry in loading:
                 taken = await asyncio.to_thread(taken_in, entry.pid) if entry.pid is not None else None
                 if taken is not None:

@@ -29,7 +29,15 @@ async def look(driver: Path = Path("/dev/kfd")) -> Look | None:
         except NoAnswer as error:
             why.append(str(error))
     if (path := tool.path_of("rocm-smi")) is not None:
-        asked = ("--showproductname", "--showuniqueid", "--showmeminfo", "vram", "--showdriverversion", "--json")
+        asked = (
+            "--showproductname",
+            "--showuniqueid",
+            "--showbus",
+            "--showmeminfo",
+            "vram",
+            "--showdriverversion",
+            "--json",
+        )
         try:
             return Look("amd", from_rocm_smi(tool_output.parsed("rocm-smi", await tool.ask(path, *asked))))
         except NoAnswer as error:
@@ -43,6 +51,7 @@ async def look(driver: Path = Path("/dev/kfd")) -> Look | None:
 def from_amd_smi(static: Any, listed: Any) -> tuple[Accelerator, ...]:
     """From `amd-smi static` and `amd-smi list`, in the forms of ROCm 6 (a list) and 7 (`gpu_data`)."""
     uuids = {row.get("gpu"): tool_output.text(row.get("uuid")) for row in _gpus(listed)}
+    places = {row.get("gpu"): tool_output.pci(row.get("bdf")) for row in _gpus(listed)}
     found: list[Accelerator] = []
     for row in _gpus(static):
         number = row.get("gpu")
@@ -52,7 +61,8 @@ def from_amd_smi(static: Any, listed: Any) -> tuple[Accelerator, ...]:
         graphics = tool_output.text(asic.get("target_graphics_version"))
         if isinstance(number, int):
             memory = _bytes(tool_output.row(row.get("vram")).get("size"))
-            found.append(Accelerator("amd", number, name, memory, uuids.get(number) or "", version, graphics))
+            uuid, place = uuids.get(number) or "", places.get(number, "")
+            found.append(Accelerator("amd", number, name, memory, uuid, version, graphics, pci=place))
     return tuple(found)
 
 
@@ -68,7 +78,8 @@ def from_rocm_smi(answer: Any) -> tuple[Accelerator, ...]:
             memory = tool_output.count(card.get("vram total memory (b)"))
             uuid, graphics = tool_output.text(card.get("unique id")) or "", tool_output.text(card.get("gfx version"))
             name = series or model or "AMD accelerator"
-            found.append(Accelerator("amd", int(match[1]), name, memory, uuid, version, graphics))
+            place = tool_output.pci(card.get("pci bus"))
+            found.append(Accelerator("amd", int(match[1]), name, memory, uuid, version, graphics, pci=place))
     return tuple(found)
 
 

@@ -42,7 +42,8 @@ def from_profile(answer: Any) -> tuple[Accelerator, ...]:
             memory = None if unified else _bytes(str(row.get("spdisplays_vram", "")))
             metal = tool_output.text(row.get("spdisplays_mtlgpufamilysupport"))
             family = metal.removeprefix("spdisplays_") if metal is not None else None
-            found.append(Accelerator(vendor, number, name, memory, "", None, family, unified))
+            integrated = vendor == "intel"  # no Mac has a card of Intel's
+            found.append(Accelerator(vendor, number, name, memory, "", None, family, unified, integrated=integrated))
     return tuple(found)
 
 

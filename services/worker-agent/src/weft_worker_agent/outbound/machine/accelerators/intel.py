@@ -3,10 +3,12 @@
 Form: https://intel.github.io/xpumanager/smi_user_guide.html
 """
 
+from pathlib import Path
 from typing import Any
 
 from weft_worker_agent.domain.accelerators import Accelerator, Look
 from weft_worker_agent.outbound.machine.accelerators import tool, tool_output
+from weft_worker_agent.outbound.machine.accelerators.intel_graphics import is_integrated
 from weft_worker_agent.outbound.machine.accelerators.tool import NoAnswer
 from weft_worker_agent.outbound.machine.accelerators.tool_output import Row
 
@@ -36,9 +38,19 @@ def devices_in(answer: Any) -> list[Row]:
     return physical or gpus
 
 
-def accelerator(row: Row) -> Accelerator:
-    """A device from the answers of `discovery -j` and `discovery -d N -j` together."""
+def accelerator(row: Row, root: Path = Path("/")) -> Accelerator:
+    """A device from the answers of `discovery -j` and `discovery -d N -j` together, and what sysfs knows of it."""
     name = tool_output.text(row.get("device_name")) or "Intel accelerator"
     memory = tool_output.count(row.get("memory_physical_size_byte"))
     uuid, driver = tool_output.text(row.get("uuid")) or "", tool_output.text(row.get("driver_version"))
-    return Accelerator("intel", int(row["device_id"]), name, memory, uuid, driver)
+    place = tool_output.pci(row.get("pci_bdf_address"))
+    return Accelerator(
+        "intel",
+        int(row["device_id"]),
+        name,
+        memory,
+        uuid,
+        driver,
+        pci=place,
+        integrated=is_integrated(place, root),
+    )

@@ -121,8 +121,8 @@ def found_in(answer: Row, board: Board | None) -> tuple[Accelerator, ...]:
         unified = memory is None and (board is not None or _SHARING.search(name) is not None)
         driver, capability = tool_output.text(row.get("driver")), tool_output.text(row.get("compute_capability"))
         uuid = tool_output.text(row.get("uuid")) or ""
-        number = int(row.get("number") or 0)
-        found.append(Accelerator("nvidia", number, name, memory, uuid, driver, capability, unified))
+        number, place = int(row.get("number") or 0), tool_output.pci(row.get("pci"))
+        found.append(Accelerator("nvidia", number, name, memory, uuid, driver, capability, unified, pci=place))
     return tuple(found)
 
 

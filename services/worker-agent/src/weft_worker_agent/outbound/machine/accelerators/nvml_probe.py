@@ -22,12 +22,12 @@ class Driver:
         """Every device; what the driver doesn't say is null."""
         nvml = self._nvml
         version = self._try(nvml.nvmlSystemGetDriverVersion)
-        return {"devices": [self._device(number, handle, version) for number, handle in self._handles()]}
+        return {"devices": [self._device(number, handle, card, version) for number, handle, card in self._handles()]}
 
     def memory(self) -> dict[str, Any]:
         """Of every device: its memory, what is free of it, and what each process holds (null: not told)."""
         found: list[dict[str, Any]] = []
-        for _, handle in self._handles():
+        for _, handle, _ in self._handles():
             memory = self._try(self._nvml.nvmlDeviceGetMemoryInfo, handle)
             if memory is not None:
                 uuid = self._text(self._nvml.nvmlDeviceGetUUID, handle)
@@ -35,8 +35,8 @@ class Driver:
                 found.append({"uuid": uuid, "total": memory.total, "free": memory.free, "processes": held})
         return {"memory": found}
 
-    def _handles(self) -> Iterator[tuple[int, Any]]:
-        """Devices as they can be used: of one that is divided (MIG), its parts."""
+    def _handles(self) -> Iterator[tuple[int, Any, Any]]:
+        """Devices as they can be used, each with the card that it is on: of one that is divided (MIG), its parts."""
         nvml = self._nvml
         for number in range(nvml.nvmlDeviceGetCount()):
             handle = self._try(nvml.nvmlDeviceGetHandleByIndex, number)
@@ -44,14 +44,15 @@ class Driver:
                 continue  # fallen off the bus
             mode = self._try(nvml.nvmlDeviceGetMigMode, handle)
             if mode is None or mode[0] != 1:
-                yield number, handle
+                yield number, handle, handle
                 continue
             for part in range(self._try(nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0):
                 if (inside := self._try(nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, part)) is not None:
-                    yield number, inside
+                    yield number, inside, handle
 
-    def _device(self, number: int, handle: Any, version: Any) -> dict[str, Any]:
+    def _device(self, number: int, handle: Any, card: Any, version: Any) -> dict[str, Any]:
         nvml = self._nvml
+        place = self._try(nvml.nvmlDeviceGetPciInfo, card)
         memory = self._try(nvml.nvmlDeviceGetMemoryInfo, handle)
         capability = self._try(nvml.nvmlDeviceGetCudaComputeCapability, handle)
         return {
@@ -61,6 +62,7 @@ class Driver:
             "memory": memory.total if memory is not None else None,
             "driver": _plain(version),
             "compute_capability": f"{capability[0]}.{capability[1]}" if capability is not None else None,
+            "pci": _plain(place.busId) if place is not None else None,
         }
 
     def _processes(self, handle: Any) -> dict[str, int | None]:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
+from weft_worker_agent.domain.pci import pci_address
 from weft_worker_agent.outbound.machine.accelerators.tool import NoAnswer
 
 Row = Mapping[str, Any]
@@ -42,3 +43,8 @@ def count(value: Any) -> int | None:
     except (ValueError, OverflowError):
         return None
     return number if number > 0 else None
+
+
+def pci(value: Any) -> str:
+    """A place on the machine's PCI bus, `0000:4d:00.0`; empty where it is none."""
+    return pci_address(text(value))

@@ -40,7 +40,8 @@ def from_summary(output: str) -> tuple[Accelerator, ...]:
         if vendor is not None and kind in _TYPES:
             name = fields.get("deviceName") or f"{vendor} accelerator"
             driver = tool_output.text(fields.get("driverInfo")) or tool_output.text(fields.get("driverVersion"))
-            found.append(Accelerator(vendor, number, name, None, fields.get("deviceUUID", ""), driver))
+            uuid, integrated = fields.get("deviceUUID", ""), kind == "INTEGRATED_GPU"
+            found.append(Accelerator(vendor, number, name, None, uuid, driver, integrated=integrated))
     return tuple(found)
 
 

@@ -1,0 +1,147 @@
+"""A model that lies at a hub is known by its headers before any of it is fetched."""
+
+import json
+from collections.abc import Generator
+
+import pytest
+import weft_tiny
+from weft_contracts.engines import BUILTIN
+from weft_contracts.facts.source import HfSource, SourceFile
+from weft_sources.environment import source_settings
+from weft_sources.settings import SourceSettings
+from weft_testing.gguf_files import split_model
+from weft_testing.hub_server import HubServer, hub_server
+from weft_worker_agent.outbound.files.found import NotFound
+from weft_worker_agent.outbound.files.looks_elsewhere import LooksElsewhere
+from weft_worker_agent.outbound.files.model_files import look
+from weft_worker_agent.outbound.files.remote_files import fingerprint_elsewhere, look_elsewhere
+from weft_worker_agent.outbound.files.source_secrets import SourceSecrets
+
+TINY = HfSource(repository="o/tiny")
+
+
+@pytest.fixture
+def hub() -> Generator[HubServer]:
+    with hub_server() as server:
+        yield server
+
+
+@pytest.fixture
+def settings(hub: HubServer) -> SourceSettings:
+    return source_settings(hub=hub.url, allow=("127.0.0.1",), environ={"HF_HUB_CACHE": "/nowhere"})
+
+
+def test_a_gguf_at_a_hub_says_what_the_file_itself_says_and_names_its_commit(
+    hub: HubServer, settings: SourceSettings
+) -> None:
+    # given
+    content = weft_tiny.gguf_path().read_bytes()
+    commit = hub.repository("o/tiny", {"tiny-F16.gguf": content, "README.md": b"x"})
+    # when
+    found = look_elsewhere(TINY, "llama.cpp", settings, within_s=30)
+    # then
+    own = look(f"path:{weft_tiny.gguf_path()}", "llama.cpp").weights
+    assert own.model_copy(update={"fingerprint": ""}) == found.weights.model_copy(update={"fingerprint": ""})
+    assert 16 == len(found.weights.fingerprint)
+    assert (commit, "apache-2.0") == (getattr(found.pinned, "revision", ""), found.licence)
+    assert ("tiny-F16.gguf", len(content)) == (found.files[0].name, found.files[0].size)
+    assert found.size == sum(file.size for file in found.files)
+
+
+def test_all_parts_of_a_split_model_are_read_and_counted(
+    hub: HubServer, settings: SourceSettings, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    parts = split_model(weft_tiny.gguf_path(), tmp_path_factory.mktemp("m") / "tiny-F16", 10)
+    hub.repository("o/tiny", {part.name: part.read_bytes() for part in parts})
+    found = look_elsewhere(TINY, "llama.cpp", settings, within_s=30)
+    assert [part.name for part in parts] == [file.name for file in found.files]
+    assert look(f"path:{parts[0]}", "llama.cpp").weights.weight_bytes == found.weights.weight_bytes
+
+
+def test_a_folder_of_safetensors_is_known_by_its_configuration(hub: HubServer, settings: SourceSettings) -> None:
+    folder = weft_tiny.folder()
+    names = ("model.safetensors", "config.json", "tokenizer.json")
+    hub.repository("o/tiny", {name: (folder / name).read_bytes() for name in names})
+    found = look_elsewhere(TINY, "vllm", settings, within_s=30)
+    own = look(f"path:{folder}", "vllm").weights
+    assert (own.layers, own.kv_heads, own.format) == (found.weights.layers, found.weights.kv_heads, "safetensors")
+    assert set(names) == {file.name for file in found.files}
+    assert 0 == hub.count("GET /repos/o/tiny"), "no weight was touched"
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"m-F16.gguf": b"GGML" + b"x" * 2000}, "m-F16.gguf is not a GGUF file: it starts with b'GGML'"),
+        ({"model.safetensors": b"x" * 10}, "this engine"),
+        ({"README.md": b"x"}, "holds nothing that this engine loads"),
+    ],
+)
+def test_what_no_engine_loads_is_refused_in_a_sentence(
+    hub: HubServer, settings: SourceSettings, files: dict[str, bytes], words: str
+) -> None:
+    hub.repository("o/tiny", files)
+    with pytest.raises(NotFound) as refused:
+        look_elsewhere(TINY, "llama.cpp", settings, within_s=30)
+    assert words in str(refused.value)
+
+
+def test_a_configuration_that_is_none_is_named(hub: HubServer, settings: SourceSettings) -> None:
+    hub.repository("o/tiny", {"model.safetensors": b"x" * 10, "config.json": json.dumps([1]).encode()})
+    with pytest.raises(NotFound, match=r"config\.json of o/tiny holds no JSON object"):
+        look_elsewhere(TINY, "vllm", settings, within_s=30)
+
+
+def test_a_hub_that_does_not_know_the_repository_says_what_would_help(settings: SourceSettings) -> None:
+    with pytest.raises(NotFound, match=r"o/tiny is not on .*: check the name"):
+        look_elsewhere(TINY, "llama.cpp", settings, within_s=30)
+
+
+def test_an_engine_that_takes_no_files_and_one_that_nobody_knows_are_named(settings: SourceSettings) -> None:
+    with pytest.raises(NotFound, match="simulated takes no files"):
+        look_elsewhere(TINY, "simulated", settings, within_s=30)
+    with pytest.raises(NotFound, match="knows no engine made-up"):
+        look_elsewhere(TINY, "made-up", settings, within_s=30)
+
+
+async def test_a_source_that_does_not_answer_in_time_is_given_up(hub: HubServer, settings: SourceSettings) -> None:
+    looks = LooksElsewhere(SourceSecrets(settings), within_s=0.001)
+    with pytest.raises(NotFound, match=r"o/tiny was not told within 0\.001 s"):
+        await looks.look(TINY, "llama.cpp", BUILTIN, ())
+    looks.close()
+
+
+def test_a_fingerprint_is_of_names_sizes_and_checksums_in_whatever_order() -> None:
+    one, two = SourceFile(name="a", size=1, checksum="git:" + "0" * 40), SourceFile(name="b", size=2)
+    same = fingerprint_elsewhere((one, two))
+    assert same == fingerprint_elsewhere((two, one))
+    others = (two.model_copy(update={"size": 3}), two.model_copy(update={"name": "c"}))
+    assert not {same} & {fingerprint_elsewhere((one, other)) for other in others}
+    assert same != fingerprint_elsewhere((one.model_copy(update={"checksum": ""}), two))
+
+
+def test_settings_go_over_the_variables_that_other_tools_read() -> None:
+    environ = {
+        "HF_ENDPOINT": "https://mirror.example/",
+        "HF_TOKEN": "hf_word",
+        "HF_HUB_OFFLINE": "yes",
+        "HF_HOME": "/models/hf",
+        "AWS_ACCESS_KEY_ID": "A",
+        "AWS_SECRET_ACCESS_KEY": "B",
+        "AWS_SESSION_TOKEN": "C",
+    }
+    said = source_settings(environ=environ)
+    assert ("https://mirror.example", "hf_word", True) == (said.hub, said.hub_token, said.offline)
+    assert ("/models/hf/hub", "A", "B", "C") == (
+        str(said.hub_folder),
+        said.s3_access_key,
+        said.s3_secret_key,
+        said.s3_session_token,
+    )
+    own = source_settings(
+        hub="https://own.example", offline=False, s3_access_key="X", s3_secret_key="Y", environ=environ
+    )
+    assert ("https://own.example", False) == (own.hub, own.offline)
+    assert ("X", "Y", "") == (own.s3_access_key, own.s3_secret_key, own.s3_session_token), "a key is never mixed"
+    assert "hf_word" not in repr(said)
+    assert "https://huggingface.co" == source_settings(environ={}).hub
