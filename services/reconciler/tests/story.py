@@ -2,6 +2,7 @@
 
 from weft_contracts import subjects
 from weft_contracts.aliases import AliasRule, AliasTarget
+from weft_contracts.backends import BackendVariant
 from weft_contracts.commit import Recorded
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.inspection import Requested
@@ -31,19 +32,17 @@ from weft_contracts.facts.request import (
     UnloadRequested,
 )
 from weft_contracts.facts.run import Failed, Loading, Ready, Stopped
+from weft_contracts.facts.source import BuiltinSource, PathSource, SimulatedSource
 from weft_contracts.facts.values import (
     Addresses,
     Backend,
-    BuiltinSource,
     Device,
     DeviceClaim,
     EngineName,
     Hardware,
     Member,
     ModelSpec,
-    PathSource,
     Receipt,
-    SimulatedSource,
     Weights,
 )
 from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId, RequestId, TokenId
@@ -190,12 +189,16 @@ class Story:
         for name in names:
             self.join(name, labels or {})
             backends = tuple(Backend(engine=engine, version="1", vendors=("cpu",)) for engine in engines)
-            hardware = Hardware(cpus=2, memory=1 << 30, devices=(_PROCESSOR,))
-            self.log.given(
-                subjects.machine(self.id(name)),
-                Reported(hardware=hardware, backends=backends, builtins=builtins, agent_version="1"),
-            )
+            self.report(name, *backends, builtins=builtins)
             self.say(name, Approved(by="t-1"), Healthy())
+
+    def report(self, name: str, *backends: Backend, builtins: tuple[str, ...] = ()) -> None:
+        """What a node says that it has."""
+        hardware = Hardware(cpus=2, memory=1 << 30, devices=(_PROCESSOR,))
+        self.log.given(
+            subjects.machine(self.id(name)),
+            Reported(hardware=hardware, backends=backends, builtins=builtins, agent_version="1"),
+        )
 
     def join(self, name: str, labels: dict[str, str] | None = None) -> None:
         """A node that nobody approved yet."""
@@ -233,7 +236,7 @@ class Story:
 
     # what the scheduler says
 
-    def place(self, number: int, node: str, name: str = "m") -> None:
+    def place(self, number: int, node: str, name: str = "m", backend: BackendVariant | None = None) -> None:
         view = self.replica(number, name)
         model = self.model(name)
         id, epoch = self.id(node), view.epoch + 1
@@ -255,6 +258,7 @@ class Story:
             epoch=epoch,
             members=members,
             spec=spec,
+            backend=backend,
         )
         self.say(node, assigned)
 

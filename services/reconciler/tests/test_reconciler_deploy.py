@@ -3,16 +3,18 @@
 import pytest
 from weft_contracts import subjects
 from weft_contracts.commit import Recorded
-from weft_contracts.engines import BUILTIN
-from weft_contracts.engines.profile import Task
+from weft_contracts.engines import BUILTIN, Argument
+from weft_contracts.engines.profile import ArgumentClaim, Task
 from weft_contracts.facts.inspection import Requested
+from weft_contracts.facts.layers import LayerRun
 from weft_contracts.facts.machine import Reported
-from weft_contracts.facts.mesh import FormatRaised, SecretRemoved, SecretSet
+from weft_contracts.facts.mesh import EngineProfileSet, FormatRaised, SecretRemoved, SecretSet
 from weft_contracts.facts.model import Scaled, SpecAccepted
 from weft_contracts.facts.name import Claimed, Released
 from weft_contracts.facts.node import Approved, Healthy
 from weft_contracts.facts.request import Fulfilled, Rejected
-from weft_contracts.facts.values import Backend, LayerRun, ModelSpec, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import Backend, ModelSpec
 from weft_contracts.formats import READS
 from weft_contracts.subjects import MESH
 from weft_reconciler.domain.spec_faults import LONGEST_PATH
@@ -46,13 +48,22 @@ def test_a_simulated_model_is_accepted_at_once_and_gets_its_replica(story: Story
 def test_lists_and_objects_are_refused_until_the_formats_are_raised(story: Story) -> None:
     # given
     story.node("a")
-    spec = simulated(engine_args={"plugins": ["a"]})
+    told = {
+        "name": "pluggable",
+        "arguments": {"plugins": Argument(type="list")},
+        "claim": ArgumentClaim(argument="memory_bytes", default=1),
+    }
+    structured = BUILTIN["simulated"].model_copy(update=told)
+    story.log.given(subjects.MESH, EngineProfileSet(profile=structured))
+    backend = Backend(engine="pluggable", version="1", vendors=("cpu",), profile=structured.digest)
+    story.report("a", backend)
+    spec = simulated(engine="pluggable", engine_args={"plugins": ["a"]})
     # when
     refused = story.deploy("m", spec)
     story.settle()
     # then
     status, reason = rejection(story, refused)
-    assert 409 == status
+    assert 409 == status, reason
     assert "weft upgrade finish" in reason
     # when
     for fact, version in READS.items():
@@ -212,6 +223,8 @@ def test_a_request_that_waited_while_nobody_decided_is_not_refused_for_it(story:
         ("m", simulated(selector={"!gpu": "yes"}), 400, "takes no value"),
         ("m", simulated(selector={"": "yes"}), 400, "empty label name"),
         ("m", simulated(engine_args={"x": "y" * 20_000}), 400, "16384 are allowed"),
+        ("m", simulated(engine_args={"x": 1}), 400, "engine_args.x is no argument of the engine simulated (it has ms_"),
+        ("m", simulated(engine_args={"dimensions": 0}), 400, "engine_args.dimensions: input should be greater"),
         (" ", simulated(), 400, "the model has no name"),
         ("m" * 256, simulated(), 400, "has 256 characters, 255 are allowed"),
     ],
@@ -613,8 +626,9 @@ def test_a_dry_run_names_the_revision_that_a_deploy_would_make(story: Story) -> 
     assert 1 == len(story.accepted())
 
 
-def naming(*arguments: str) -> ModelSpec:
-    return simulated().model_copy(update={"engine_args": {f"a{n}": value for n, value in enumerate(arguments)}})
+def naming(first: str, *others: str) -> ModelSpec:
+    more = {f"a{n}": value for n, value in enumerate(others)}
+    return simulated().model_copy(update={"engine_args": {"fail_load": first, **more}})
 
 
 def test_a_spec_that_names_a_secret_is_refused_until_it_is_set(story: Story) -> None:

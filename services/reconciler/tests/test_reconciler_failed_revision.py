@@ -17,7 +17,7 @@ from weft_reconciler.domain.state import State
 from .story import WEIGHTS, Story, builtin, simulated
 
 GOOD = simulated(2)
-BAD = simulated(2, engine_args={"bogus": 1})
+BAD = simulated(2, engine_args={"fail_load": "bogus"})
 BETTER = simulated(2, concurrency=3)
 
 
@@ -148,7 +148,7 @@ def test_a_drain_replaces_what_is_kept_by_its_own(story: Story, *, given_up: boo
 
 
 def test_a_drain_waits_for_what_only_the_kept_revision_can_have_elsewhere(story: Story) -> None:
-    failed(story, simulated(2, selector={"zone": "nowhere"}, engine_args={"bogus": 1}))
+    failed(story, simulated(2, selector={"zone": "nowhere"}, engine_args={"fail_load": "bogus"}))
 
     story.drain("a")
     story.settle()
@@ -237,7 +237,7 @@ def test_the_kept_revision_keeps_its_own_number_while_another_one_is_asked_for(b
         story.ready(number, "abcd"[number % 4])
     story.settle()
 
-    failed(story, simulated(after, engine_args={"bogus": 1}))
+    failed(story, simulated(after, engine_args={"fail_load": "bogus"}))
     assert before * [(1, "ready")] == states(story)
     story.fail(1, story.wanted()[0].members[0].node.removeprefix("n-"))
     story.settle()

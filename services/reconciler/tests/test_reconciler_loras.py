@@ -3,13 +3,17 @@
 import pytest
 from weft_contracts import subjects
 from weft_contracts.commit import Recorded
+from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.inspection import Requested
+from weft_contracts.facts.lora import LoraAdapter
 from weft_contracts.facts.machine import FileFound, FileMissing
 from weft_contracts.facts.mesh import FormatRaised
 from weft_contracts.facts.request import Fulfilled, Rejected
-from weft_contracts.facts.values import LoraAdapter, ModelSpec, Weights
+from weft_contracts.facts.values import ModelSpec, Weights
 from weft_contracts.formats import READS
 from weft_contracts.subjects import MESH
+from weft_reconciler.domain.lora_faults import fault_of_loras
+from weft_reconciler.domain.spec_faults import LONGEST_PATH
 
 from .story import WEIGHTS, Story, builtin, path, simulated
 
@@ -128,6 +132,10 @@ def test_an_adapter_for_another_model_is_refused(story: Story, own: dict[str, ob
             adapted(LoraAdapter(name="a", path="/a", scale=0.5), base=builtin(engine="vllm")),
             "the LoRA adapter a has the scale 0.5, and vllm applies adapters as they are: leave the scale out",
         ),
+        (
+            adapted(LoraAdapter(name="a", path="/a", scale=2), base=builtin(engine="vllm")),
+            "the LoRA adapter a has the scale 2, and vllm applies adapters as they are: leave the scale out",
+        ),
     ],
 )
 def test_adapters_that_no_engine_could_apply_are_refused_at_once(story: Story, spec: ModelSpec, sentence: str) -> None:
@@ -136,6 +144,29 @@ def test_adapters_that_no_engine_could_apply_are_refused_at_once(story: Story, s
     story.settle()
 
     assert (400, sentence) == rejection(story, request)
+
+
+@pytest.mark.parametrize(
+    ("engine", "scale", "path", "refused"),
+    [
+        ("llama.cpp", 0.5, "/a", False),
+        ("llama.cpp", 1, "/" + "a" * (LONGEST_PATH - 1), False),
+        ("llama.cpp", 1, "/" + "a" * LONGEST_PATH, True),
+        ("llama.cpp", 1, "/a\n", True),
+        ("vllm", 1, "/a", False),
+    ],
+)
+def test_an_engine_takes_the_scales_that_it_can_apply_and_paths_that_can_be(
+    engine: str, scale: float, path: str, refused: bool
+) -> None:
+    spec = adapted(LoraAdapter(name="a", path=path, scale=scale), base=builtin(engine=engine))
+    assert refused == (fault_of_loras(spec, BUILTIN) is not None)
+
+
+@pytest.mark.parametrize("base", [simulated(engine="llama.cpp"), path("/m", engine="simulated")])
+def test_what_has_no_weights_and_an_engine_without_adapters_takes_none(base: ModelSpec) -> None:
+    sentence = f"the engine {base.engine} takes no LoRA adapters: leave adapters out, or choose another engine"
+    assert sentence == fault_of_loras(adapted(base=base), BUILTIN)
 
 
 def test_adapters_are_refused_until_the_formats_are_raised() -> None:

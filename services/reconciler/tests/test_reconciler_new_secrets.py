@@ -25,7 +25,7 @@ def given_up() -> Story:
     story.node("a", "b")
     set_secret(story, "cloud", 1)
     story.pass_time(60)
-    story.deploy("m", simulated(1).model_copy(update={"engine_args": {"note": "secret:cloud"}}))
+    story.deploy("m", simulated(1).model_copy(update={"engine_args": {"fail_load": "secret:cloud"}}))
     story.settle()
     story.fail(1, "a", permanent=True)
     story.settle()

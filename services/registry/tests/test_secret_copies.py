@@ -11,7 +11,8 @@ from weft_contracts.facts.mesh import SecretRemoved, SecretSet
 from weft_contracts.facts.model import Scaled, SpecAccepted
 from weft_contracts.facts.node import Approved, Assigned, Joined, Removed
 from weft_contracts.facts.replica import Placed
-from weft_contracts.facts.values import Addresses, Member, ModelSpec, Receipt, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import Addresses, Member, ModelSpec, Receipt
 from weft_contracts.ids import ModelId, NodeId, ReplicaId, TokenId, node_id_of
 from weft_contracts.subjects import MESH, model, node, replica
 from weft_eventlog.sealed_secrets import get_sealed, put_sealed, sealed_keys

@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from weft_contracts.commit import Commit, Recorded
-from weft_contracts.facts.values import ModelSpec, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import ReplicaId
 from weft_contracts.subjects import node
 from weft_eventlog import EventLog

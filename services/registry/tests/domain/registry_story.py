@@ -9,10 +9,12 @@ from weft_contracts import subjects
 from weft_contracts.commit import Decision
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.mesh import Founded
+from weft_contracts.facts.node import Assigned
 from weft_contracts.facts.request import ApprovalRequested, Fulfilled, JoinRequested, Rejected, RemovalRequested
+from weft_contracts.facts.source import SimulatedSource
 from weft_contracts.facts.token import Created, Revoked
-from weft_contracts.facts.values import Addresses
-from weft_contracts.ids import NodeId, RequestId, TokenId, node_id_of, token_hash, token_id
+from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpec
+from weft_contracts.ids import ModelId, NodeId, ReplicaId, RequestId, TokenId, node_id_of, token_hash, token_id
 from weft_fleet import JoinLimits, NodeView
 from weft_registry.domain.decide import decide
 from weft_registry.domain.failure_detector import FailureDetector, Observations, Timeouts
@@ -25,6 +27,8 @@ HERE = Addresses(host="127.0.0.1", http_port=7000)
 EVERY = 2.0
 """Seconds between a node's leases."""
 STEP = 0.5
+TOY = ReplicaId("m-toy-1")
+SIMULATED = ModelSpec(source=SimulatedSource(), engine="simulated")
 ROUNDS = 50
 """So many rounds without coming to rest are a loop."""
 
@@ -37,6 +41,22 @@ def nkey(number: int) -> str:
 
 def node(number: int) -> NodeId:
     return node_id_of(nkey(number))
+
+
+def assigned(on: NodeId, replica: ReplicaId = TOY, spec: ModelSpec = SIMULATED, digest: str = "d") -> Assigned:
+    """A replica of revision 1 whose only member is this node."""
+    model = ModelId(replica.rpartition("-")[0])
+    member = Member(node=on, rank=0, devices=(DeviceClaim(index=0, bytes=1),))
+    return Assigned(
+        replica=replica,
+        model=model,
+        model_name="toy",
+        revision=1,
+        digest=digest,
+        epoch=1,
+        members=(member,),
+        spec=spec,
+    )
 
 
 class Story:

@@ -10,7 +10,6 @@ from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.name import Released
 from weft_contracts.facts.node import (
     Approved,
-    Assigned,
     Capped,
     Cordoned,
     Healthy,
@@ -32,15 +31,14 @@ from weft_contracts.facts.request import (
     VramBudgetRequested,
 )
 from weft_contracts.facts.request import Rejected as Refused
-from weft_contracts.facts.values import Caps, DeviceClaim, Member, ModelSpec, SimulatedSource, VramBudget
-from weft_contracts.ids import ModelId, NodeId, ReplicaId
+from weft_contracts.facts.values import Caps, VramBudget
+from weft_contracts.ids import NodeId, ReplicaId
 from weft_registry.domain.labels import MAX_LABELS
 from weft_registry.domain.state import RegistryState
 
-from .registry_story import Story, node
+from .registry_story import Story, assigned, node
 
 ONE = node(1)
-SPEC = ModelSpec(source=SimulatedSource(), engine="simulated")
 
 
 @pytest.fixture
@@ -76,19 +74,8 @@ def facts(story: Story, kind: type[Fact]) -> list[Fact]:
 
 
 def assign(story: Story, number: int = 1) -> ReplicaId:
-    member = Member(node=ONE, rank=0, devices=(DeviceClaim(index=0, bytes=1),))
     id = ReplicaId(f"m-toy-{number}")
-    fact = Assigned(
-        replica=id,
-        model=ModelId("m-toy"),
-        model_name="toy",
-        revision=1,
-        digest="d",
-        epoch=1,
-        members=(member,),
-        spec=SPEC,
-    )
-    story.log.given(subjects.node(ONE), fact)
+    story.log.given(subjects.node(ONE), assigned(ONE, id))
     return id
 
 

@@ -10,7 +10,6 @@ from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.mesh import BrakeSet
 from weft_contracts.facts.name import Released
 from weft_contracts.facts.node import (
-    Assigned,
     Drained,
     Draining,
     Rejoined,
@@ -21,13 +20,11 @@ from weft_contracts.facts.node import (
 )
 from weft_contracts.facts.request import DrainRequested, Fulfilled, Rejected, RemovalRequested, ResumeRequested
 from weft_contracts.facts.run import Loading, Stopped
-from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec, SimulatedSource
-from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId
+from weft_contracts.ids import Incarnation, NodeId, ReplicaId
 
-from .registry_story import Story, node
+from .registry_story import Story, assigned, node
 
 ONE = node(1)
-SPEC = ModelSpec(source=SimulatedSource(), engine="simulated")
 HALF_A_MINUTE = DrainRequested(node=ONE, deadline_s=30)
 
 
@@ -46,18 +43,7 @@ def replica(number: int) -> ReplicaId:
 
 
 def assign(story: Story, number: int) -> None:
-    member = Member(node=ONE, rank=0, devices=(DeviceClaim(index=0, bytes=1),))
-    fact = Assigned(
-        replica=replica(number),
-        model=ModelId("m-toy"),
-        model_name="toy",
-        revision=1,
-        digest="d",
-        epoch=1,
-        members=(member,),
-        spec=SPEC,
-    )
-    story.log.given(subjects.node(ONE), fact)
+    story.log.given(subjects.node(ONE), assigned(ONE, replica(number)))
     loading = Loading(epoch=1, incarnation=Incarnation(f"i-{number}"))
     story.log.given(subjects.run(ONE, replica(number)), loading)
 

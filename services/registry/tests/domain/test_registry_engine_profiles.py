@@ -11,7 +11,8 @@ from weft_contracts.facts.request import (
     Fulfilled,
     Rejected,
 )
-from weft_contracts.facts.values import ModelSpec, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import ModelId, ReplicaId
 from weft_contracts.subjects import MESH
 from weft_registry.domain.engine_profiles import MOST_PROFILES

@@ -9,14 +9,12 @@ from hypothesis import strategies as st
 from weft_contracts import subjects
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.mesh import BrakeLifted, BrakeSet
-from weft_contracts.facts.node import Assigned, Draining, Healthy, Joined, Rejoined, Removed, Unhealthy, WentOffline
+from weft_contracts.facts.node import Draining, Healthy, Joined, Rejoined, Removed, Unhealthy, WentOffline
 from weft_contracts.facts.request import BrakeLiftRequested, Fulfilled, Rejected
-from weft_contracts.facts.values import Member, ModelSpec, SimulatedSource
-from weft_contracts.ids import ModelId, ReplicaId
 from weft_registry.domain.failure_detector import Observations
 from weft_registry.domain.state import RegistryState
 
-from .registry_story import Story, node
+from .registry_story import Story, assigned, node
 
 
 @pytest.fixture
@@ -111,17 +109,7 @@ def test_nothing_is_said_of_a_removed_node(three: Story) -> None:
 
 
 def test_a_draining_node_is_watched_as_any_other(three: Story) -> None:
-    assigned = Assigned(
-        replica=ReplicaId("m-toy-1"),
-        model=ModelId("m-toy"),
-        model_name="toy",
-        revision=1,
-        digest="d",
-        epoch=1,
-        members=(Member(node=node(1), rank=0, devices=()),),
-        spec=ModelSpec(source=SimulatedSource(), engine="simulated"),
-    )
-    three.log.given(subjects.node(node(1)), assigned, Draining(why="admin", deadline_s=60))
+    three.log.given(subjects.node(node(1)), assigned(node(1)), Draining(why="admin", deadline_s=60))
     three.speaking.remove(1)
     assert ["Unhealthy", "WentOffline"] == kinds(three.live(12))
 

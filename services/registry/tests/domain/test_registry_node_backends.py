@@ -8,7 +8,7 @@ from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.machine import InstallFailed, Reported
 from weft_contracts.facts.mesh import BackendSet, BackendUpgraded, EngineProfileSet
 from weft_contracts.facts.model import Scaled, SpecAccepted
-from weft_contracts.facts.node import Assigned, BackendRetired, BackendWanted
+from weft_contracts.facts.node import BackendRetired, BackendWanted
 from weft_contracts.facts.request import (
     BackendInstallRequested,
     BackendRemovalRequested,
@@ -17,21 +17,13 @@ from weft_contracts.facts.request import (
     Rejected,
 )
 from weft_contracts.facts.run import Loading
-from weft_contracts.facts.values import (
-    Device,
-    DeviceClaim,
-    Hardware,
-    InstalledBackend,
-    Installs,
-    Member,
-    ModelSpec,
-    SimulatedSource,
-)
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import Device, Hardware, InstalledBackend, Installs, ModelSpec
 from weft_contracts.ids import Incarnation, ModelId, ReplicaId
 from weft_contracts.subjects import MESH
 from weft_fleet import NodeView
 
-from .registry_story import Story
+from .registry_story import Story, assigned
 
 ECHO = BUILTIN["simulated"].model_copy(update={"name": "echo", "vendors": ("cpu", "nvidia")})
 ONE = BackendVariant(vendor="cpu", package="echo", version="1", requirements=("echo==1",), disk=1000)
@@ -89,21 +81,10 @@ class Node:
     def runs_in(self, environment: str) -> None:
         """A replica of the echo is assigned here and loads in an environment."""
         spec = ModelSpec(source=SimulatedSource(), engine="echo")
-        member = Member(node=self.id, rank=0, devices=(DeviceClaim(index=0, bytes=1),))
-        assigned = Assigned(
-            replica=REPLICA,
-            model=ModelId("m-x"),
-            model_name="m",
-            revision=1,
-            digest="d",
-            epoch=1,
-            members=(member,),
-            spec=spec,
-        )
         accepted = SpecAccepted(name="m", revision=1, spec=spec, digest="d")
         scaled = Scaled(revision=1, add=(REPLICA,), why="1 wanted")
         self.story.log.given(subjects.model(ModelId("m-x")), accepted, scaled)
-        self.story.log.given(subjects.node(self.id), assigned)
+        self.story.log.given(subjects.node(self.id), assigned(self.id, REPLICA, spec))
         loading = Loading(epoch=1, incarnation=Incarnation("i-1"), backend=environment)
         self.story.log.given(subjects.run(self.id, REPLICA), loading)
         self.story.settle()

@@ -4,16 +4,17 @@ import pytest
 from weft_contracts import subjects
 from weft_contracts.facts.mesh import SecretRemoved, SecretSet
 from weft_contracts.facts.model import Deleted, Scaled, SpecAccepted
-from weft_contracts.facts.node import Assigned, Removed
+from weft_contracts.facts.node import Removed
 from weft_contracts.facts.replica import Placed
 from weft_contracts.facts.request import Fulfilled, Rejected, SecretRemovalRequested, SecretRequested
-from weft_contracts.facts.values import Member, ModelSpec, Receipt, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import ModelSpec, Receipt
 from weft_contracts.ids import ModelId, NodeId, ReplicaId
 from weft_contracts.secrets import MOST_SECRETS
 from weft_contracts.subjects import MESH
 from weft_registry.domain.secrets import copies_due
 
-from .registry_story import Story
+from .registry_story import Story, assigned
 
 KEYED = ModelSpec(source=SimulatedSource(), engine="simulated", engine_args={"api_key": "secret:key"})
 PLAIN = KEYED.model_copy(update={"engine_args": {}})
@@ -48,19 +49,9 @@ def accept(story: Story, spec: ModelSpec, revision: int = 1) -> None:
 def place(story: Story, on: NodeId) -> None:
     accept(story, KEYED)
     story.log.given(subjects.model(MODEL), Scaled(revision=1, add=(REPLICA,), why="wanted"))
-    members = (Member(node=on, rank=0, devices=()),)
-    assigned = Assigned(
-        replica=REPLICA,
-        model=MODEL,
-        model_name="mine",
-        revision=1,
-        digest="d-1",
-        epoch=1,
-        members=members,
-        spec=KEYED,
-    )
-    story.log.given(subjects.node(on), assigned)
-    placed = Placed(model=MODEL, revision=1, epoch=1, members=members, receipt=RECEIPT)
+    given = assigned(on, REPLICA, KEYED, "d-1")
+    story.log.given(subjects.node(on), given)
+    placed = Placed(model=MODEL, revision=1, epoch=1, members=given.members, receipt=RECEIPT)
     story.log.given(subjects.replica(REPLICA), placed)
 
 

@@ -3,11 +3,12 @@
 from typing import Any
 
 import pytest
+from weft_contracts.backends import BackendRecipe, BackendVariant
 from weft_contracts.codec import encode
 from weft_contracts.commit import MAX_COMMIT_BYTES, Cause, Commit, Decision, Guard
 from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.machine import FileFound, PressureChanged, Reported
-from weft_contracts.facts.mesh import EngineProfileSet
+from weft_contracts.facts.mesh import BackendSet, EngineProfileSet
 from weft_contracts.facts.model import Deleted, Retried, Unservable
 from weft_contracts.facts.node import (
     Assigned,
@@ -22,14 +23,15 @@ from weft_contracts.facts.node import (
 )
 from weft_contracts.facts.replica import Evicted, Placed, Unplaceable
 from weft_contracts.facts.run import Loading, Ready, Stopped
+from weft_contracts.facts.source import PathSource, SimulatedSource
 from weft_contracts.facts.values import (
     Backend,
     DeviceClaim,
+    InstalledBackend,
+    Installs,
     Member,
     ModelSpec,
-    PathSource,
     Receipt,
-    SimulatedSource,
     Weights,
 )
 from weft_contracts.ids import CorrelationId, Incarnation, InspectionId, ModelId, NodeId, ReplicaId
@@ -415,6 +417,40 @@ def test_an_unservable_revision_is_not_tried_until_it_is_retried(mesh: Mesh):
     assert [] == mesh.settle()
     mesh.log.add(model(TOY), Retried())
     assert [ONE] == [fact.replica for fact in facts_of(mesh.settle(), Assigned)]
+
+
+def test_a_refused_recipe_is_assigned_no_more_and_what_served_before_is(mesh: Mesh):
+    a = mesh.log.node("a", 8 * GIB, vendor="cpu")
+    reported = mesh.fleet.nodes[a].hardware
+    assert reported is not None
+    backends = mesh.fleet.nodes[a].backends
+    old, new = (
+        BackendVariant(vendor="cpu", package="simulated", version=each, requirements=(f"simulated=={each}",), disk=1)
+        for each in "12"
+    )
+    made = InstalledBackend(name="s", engine="simulated", vendor="cpu", version="1", recipe=old.digest)
+    said = Reported(
+        hardware=reported,
+        backends=backends,
+        builtins=(),
+        agent_version="1",
+        installs=Installs(),
+        environments=(made,),
+    )
+    mesh.log.add(machine(a), said)
+    mesh.log.add(MESH, BackendSet(recipe=BackendRecipe(engine="simulated", variants=(old,))))
+    mesh.log.model("toy", spec(), replicas=1)
+    assert [old] == [fact.backend for fact in facts_of(mesh.settle(), Assigned)]
+    fact = Ready(epoch=1, incarnation=Incarnation("i"), port=1, engine="simulated", engine_version="1")
+    mesh.log.add(run(a, ONE), fact)
+    # when another one is the mesh's, it is tried
+    mesh.log.add(MESH, BackendSet(recipe=BackendRecipe(engine="simulated", variants=(new,))))
+    mesh.log.scale(TOY, 1)
+    assert [new] == [fact.backend for fact in facts_of(mesh.settle(), Assigned)]
+    # when it is refused, the ranking that was made for it counts no more
+    mesh.log.add(model(TOY), Unservable(revision=1, reason="it crashed", recipe=new.digest))
+    mesh.log.scale(TOY, 1)
+    assert [old] == [fact.backend for fact in facts_of(mesh.settle(), Assigned)]
 
 
 def test_a_claim_that_cannot_be_computed_is_said_once_with_its_reason(mesh: Mesh):

@@ -11,7 +11,8 @@ from weft_contracts.facts.machine import PressureChanged
 from weft_contracts.facts.model import Deleted
 from weft_contracts.facts.node import Assigned, Cordoned, Draining, Healthy, Removed, Resumed, Uncordoned, WentOffline
 from weft_contracts.facts.run import Failed, Loading, Stopped
-from weft_contracts.facts.values import ModelSpec, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId
 from weft_contracts.subjects import machine, model, node, run
 from weft_placement import Policy

@@ -2,7 +2,7 @@
 sentence why not."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft_contracts import subjects
 from weft_contracts.backends import Recipes
@@ -14,9 +14,11 @@ from weft_contracts.facts.machine import FileFound
 from weft_contracts.facts.model import SpecAccepted
 from weft_contracts.facts.name import Claimed
 from weft_contracts.facts.request import DeployRequested, TrialRequested
-from weft_contracts.facts.values import EngineName, ModelSpec, PathSource, Weights
+from weft_contracts.facts.source import PathSource
+from weft_contracts.facts.values import EngineName, ModelSpec, Weights
 from weft_contracts.formats import unwritable
 from weft_contracts.ids import ModelId, NodeId, model_id
+from weft_contracts.source_faults import fault_of_files
 from weft_fleet import NodeView
 from weft_placement.installable import obtainable
 from weft_placement.layers import kept_weights, needs_layers
@@ -26,6 +28,17 @@ from weft_reconciler.domain.answer_alias import fault_of_aliased
 from weft_reconciler.domain.decision_time import DecisionTime
 from weft_reconciler.domain.inspections import Inspection, InspectionKey, inspection_key, lora_keys
 from weft_reconciler.domain.lora_faults import fault_of_fit, fault_of_loras, with_sizes
+from weft_reconciler.domain.source_readers import (
+    NOTHING_TOLD,
+    as_found,
+    fault_of_answer,
+    is_fetched,
+    is_sent,
+    is_usable,
+    readers,
+    told_of,
+    told_of_sent,
+)
 from weft_reconciler.domain.spec_faults import (
     fault_of_builtin,
     fault_of_claim,
@@ -80,6 +93,10 @@ def answer_deploy(
     if fault is not None:
         return pending.rejected(422, fault) if reported or not deploy.may_wait else None
     key = inspection_key(asked.spec)
+    if is_sent(asked.spec):
+        weights = kept_weights(asked.spec, asked.spec.weights, engines[asked.spec.engine])
+        sent = asked.spec.model_copy(update={"weights": weights})
+        return _accept(state, deploy, sent, told_of_sent(sent))
     if key is None:
         return _accept(state, deploy, _by_profile(asked.spec, engines[asked.spec.engine]))
     known = [name for node in nodes.values() for name in node.builtins]
@@ -89,6 +106,11 @@ def answer_deploy(
     able = by_engine(nodes, engines, state.fleet.recipes).get(key.engine)
     if able is None:
         return None if deploy.may_wait else pending.rejected(503, f"no healthy node has the engine {key.engine}")
+    if is_fetched(asked.spec):
+        waited = time.waited(pending.at)
+        able = readers(state, pending, asked.spec, able, waited)
+        wait_s = max(wait_s, time.timeouts.source_wait)
+        deploy = replace(deploy, wait_s=wait_s, may_wait=waited < wait_s)
     return _by_inspections(state, deploy, key, able, reported=reported)
 
 
@@ -127,8 +149,9 @@ def by_engine(
 
 
 def asked_since(pending: PendingRequest, spec: ModelSpec) -> int:
-    """How new an answer must be: a path's file may have changed since the last time, a built-in one not."""
-    return pending.sequence if isinstance(spec.source, PathSource) else 0
+    """How new an answer must be: what is at a path or elsewhere may have changed since the last time, a built-in model
+    not."""
+    return pending.sequence if isinstance(spec.source, PathSource) or is_fetched(spec) else 0
 
 
 def _by_inspections(
@@ -140,13 +163,14 @@ def _by_inspections(
     """
     since = asked_since(deploy.pending, deploy.asked.spec)
     inspections = {id: _last(state, (key, *lora_keys(deploy.asked.spec)), id, since) for id in nodes}
-    found = [each for each in inspections.values() if each is not None and isinstance(each.answer, FileFound)]
+    found = [each for each in inspections.values() if each is not None and is_usable(deploy.asked.spec, each.answer)]
     silent = not reported or any(each is None or each.answer is None for each in inspections.values())
     awaited = deploy.may_wait and silent
     profile = state.fleet.engines[deploy.asked.spec.engine]
     told = [each for each in found if _tells_enough(deploy.asked.spec, each, profile)]
     # what an older worker read may not do for a claim: then another's answer is worth waiting for
-    if (told or (found and not awaited)) and not (awaited and isinstance(deploy.asked, TrialRequested)):
+    all_asked = isinstance(deploy.asked, TrialRequested) and not is_fetched(deploy.asked.spec)
+    if (told or (found and not awaited)) and not (awaited and all_asked):
         first = min(told or found, key=lambda each: (each.sequence, each.id))
         assert isinstance(first.answer, FileFound)
         weights = kept_weights(deploy.asked.spec, first.answer.weights, profile)
@@ -156,13 +180,21 @@ def _by_inspections(
         if fault is not None:
             return deploy.pending.rejected(422, fault)
         adapters = with_sizes(deploy.asked.spec.adapters, loras)
-        return _accept(state, deploy, deploy.asked.spec.model_copy(update={"weights": weights, "adapters": adapters}))
+        spec = deploy.asked.spec.model_copy(update={"weights": weights, "adapters": adapters})
+        if not is_fetched(spec):
+            return _accept(state, deploy, spec)
+        fault = fault_of_files(first.answer.files)
+        if fault is not None:
+            return deploy.pending.rejected(422, f"{key.source}: {fault}")
+        return _accept(state, deploy, as_found(spec, first.answer), told_of(first.answer))
     if awaited:
         return None
-    named = list(inspections.items())[:_NAMED]
-    reasons = "; ".join(f"{nodes[id].name}: {_reason(inspection, deploy.wait_s)}" for id, inspection in named)
+    reasons: dict[str, list[str]] = {}
+    for id, inspection in list(inspections.items())[:_NAMED]:
+        reasons.setdefault(_reason(deploy.asked.spec, inspection, deploy.wait_s), []).append(nodes[id].name)
+    said = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in reasons.items())
     more = f"; and {len(inspections) - _NAMED} more nodes" if len(inspections) > _NAMED else ""
-    return deploy.pending.rejected(422, f"no node can load {key.source} ({reasons}{more})")
+    return deploy.pending.rejected(422, f"no node can load {key.source} ({said}{more})")
 
 
 def _last(state: State, keys: tuple[InspectionKey, ...], node: NodeId, since: int) -> Inspection | None:
@@ -190,10 +222,11 @@ _NAMED = 8
 """Nodes that a rejection names."""
 
 
-def _reason(inspection: Inspection | None, wait_s: float) -> str:
+def _reason(spec: ModelSpec, inspection: Inspection | None, wait_s: float) -> str:
     if inspection is None or inspection.answer is None:
         return f"no answer within {wait_s:.0f} s"
-    assert not isinstance(inspection.answer, FileFound)
+    if isinstance(inspection.answer, FileFound):
+        return fault_of_answer(spec, inspection.answer) or "it found it"
     return shortened(inspection.answer.reason.rstrip("."), QUOTED)
 
 
@@ -204,10 +237,10 @@ def _nobody(state: State) -> str:
     return "no node is healthy: start a worker, or see why those that joined are silent"
 
 
-def _accept(state: State, deploy: Deploy, spec: ModelSpec) -> Decision:
+def _accept(state: State, deploy: Deploy, spec: ModelSpec, told: Mapping[str, str] = NOTHING_TOLD) -> Decision:
     """The first revision of a new model, the next one of the model that bears the name, or no change at all.
 
-    What its weights now show to be impossible is rejected.
+    What its weights now show to be impossible is rejected. `told`: what else the outcome says.
     """
     pending, name = deploy.pending, deploy.asked.name
     engines = state.fleet.engines
@@ -219,7 +252,7 @@ def _accept(state: State, deploy: Deploy, spec: ModelSpec) -> Decision:
     if isinstance(deploy.asked, TrialRequested):
         same = model is not None and model.spec == spec and model.revision not in model.given_up
         revision = 1 if model is None else model.revision + (not same)
-        return pending.fulfilled(f"{name} is tried out", revision=str(revision))
+        return pending.fulfilled(f"{name} is tried out", revision=str(revision), **told)
     if model is None:
         id = model_id(f"model of {pending.id}".encode())
         claim = subjects.name("model", name)
@@ -232,13 +265,13 @@ def _accept(state: State, deploy: Deploy, spec: ModelSpec) -> Decision:
                 pending.cause,
             ),
         )
-        return pending.fulfilled(f"{name} is a new model", *commits, model=id, revision="1")
+        return pending.fulfilled(f"{name} is a new model", *commits, model=id, revision="1", **told)
     if model.spec == spec and model.revision not in model.given_up:
-        return pending.fulfilled(f"{name} is so already", model=model.id, revision=str(model.revision))
+        return pending.fulfilled(f"{name} is so already", model=model.id, revision=str(model.revision), **told)
     revision = model.revision + 1
     accepted = SpecAccepted(name=name, revision=revision, digest=digest, spec=spec)
     commit = _revision(deploy, model.id, model.sequence, accepted)
-    return pending.fulfilled(f"revision {revision} of {name}", commit, model=model.id, revision=str(revision))
+    return pending.fulfilled(f"revision {revision} of {name}", commit, model=model.id, revision=str(revision), **told)
 
 
 def _revision(deploy: Deploy, id: ModelId, sequence: int, fact: Fact) -> Commit:

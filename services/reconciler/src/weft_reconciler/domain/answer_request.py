@@ -84,7 +84,7 @@ def _delete(state: State, pending: PendingRequest, model: ModelView) -> Decision
 def _retry(pending: PendingRequest, model: ModelView) -> Decision:
     """A model that is not given up has nothing to lift: that is as good as done."""
     result = {"model": model.id, "revision": str(model.revision)}
-    if not model.given_up:
+    if not model.given_up and not model.refused:
         return pending.fulfilled(f"{model.name} is not given up", **result)
     aggregate = subjects.model(model.id)
     retried = Commit(aggregate, (Retried(),), Guard(aggregate, model.sequence), pending.cause)

@@ -24,7 +24,7 @@ def decide(state: State, time: DecisionTime) -> list[Decision]:
             undecided.append(pending)
         else:
             round.add(answered)
-    for decision in request_inspections(state, undecided):
+    for decision in request_inspections(state, undecided, time):
         round.add(decision)
     for id in tuple(state.dirty):
         model = state.fleet.models.get(id)

@@ -12,6 +12,8 @@ class Timeouts:
 
     deploy_wait: float = 10.0
     """For a healthy node to take a deploy, and for what nodes find."""
+    source_wait: float = 30.0
+    """For what nodes find at a source that they fetch from: a hub, a web server, a bucket."""
     return_grace: float = 30.0
     """For a node that went offline before this decider looked."""
     failure_memory: float = 3600.0

@@ -10,6 +10,7 @@ from weft_placement.filters.approved import approved
 from weft_placement.filters.backend import backend
 from weft_placement.filters.files import files
 from weft_placement.filters.labels import labels
+from weft_placement.kept_recipe import recipes_for
 
 _LASTING = (labels, approved, backend, files)
 """The filters that no other replica and no drain changes."""
@@ -23,7 +24,8 @@ def eligible_ids(fleet: Fleet, model: ModelId, revision: Revision) -> set[NodeId
 def eligible_nodes(fleet: Fleet, model: ModelId, revision: Revision) -> Iterator[NodeView]:
     """The same one by one: who looks for any of them asks no more nodes than it must."""
     try:
-        demand = demand_of(model, revision.number, revision.spec, slots=1, engines=fleet.engines, recipes=fleet.recipes)
+        recipes = recipes_for(fleet, model, revision.number)
+        demand = demand_of(model, revision.number, revision.spec, slots=1, engines=fleet.engines, recipes=recipes)
     except ClaimUnknown:
         return
     for id, node in fleet.nodes.items():

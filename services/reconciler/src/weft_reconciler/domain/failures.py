@@ -21,6 +21,8 @@ class Failure:
     reason: str
     permanent: bool
     cause: Cause
+    recipe: str = ""
+    """Digest of what it was to run in; empty: what lay there."""
 
 
 @dataclass(slots=True)
@@ -60,15 +62,19 @@ class Failures:
         return max(found, key=lambda failure: failure.at, default=None)
 
     def recent(self, model: ModelView, revision: Revision, time: DecisionTime) -> Mapping[NodeId, Failure]:
-        """By node, those that still count for a revision and for what runs as it; the latest comes last."""
+        """By node, those that still count for a revision and for what runs as it; the latest comes last.
+
+        What failed in a recipe that is refused by now says nothing about what it goes on in.
+        """
         there = self.by_model.get(model.id, {})
+        refused = model.refused_for(revision)
         oldest = time.now - time.timeouts.failure_memory
         found = [
             (failure.at, node, failure)
             for number, failures in there.items()
             if model.of(number).runs_as(revision)
             for node, failure in failures.items()
-            if failure.at > oldest
+            if failure.at > oldest and failure.recipe not in refused
         ]
         return {node: failure for _, node, failure in sorted(found, key=lambda each: each[0])}
 

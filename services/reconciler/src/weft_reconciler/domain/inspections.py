@@ -6,13 +6,15 @@ from typing import NamedTuple
 
 from weft_contracts import subjects
 from weft_contracts.commit import Cause, Commit, Guard, Recorded
-from weft_contracts.digest import lora_key, source_key
+from weft_contracts.digest import lora_key
 from weft_contracts.engines import BUILTIN, Profiles
 from weft_contracts.facts.inspection import Requested
 from weft_contracts.facts.machine import FileFound, FileMissing
 from weft_contracts.facts.node import Removed
-from weft_contracts.facts.values import EngineName, ModelSpec, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource, UploadSource
+from weft_contracts.facts.values import EngineName, ModelSpec
 from weft_contracts.ids import InspectionId, NodeId, inspection_id
+from weft_contracts.source_keys import source_key
 
 
 class InspectionKey(NamedTuple):
@@ -23,8 +25,9 @@ class InspectionKey(NamedTuple):
 
 
 def inspection_key(spec: ModelSpec) -> InspectionKey | None:
-    """What nodes must inspect for a spec; None where there are no files."""
-    return None if isinstance(spec.source, SimulatedSource) else InspectionKey(source_key(spec), spec.engine)
+    """What nodes must inspect for a spec; None where there are no files, or they are yet to be sent."""
+    none = isinstance(spec.source, SimulatedSource | UploadSource)
+    return None if none else InspectionKey(source_key(spec.source), spec.engine)
 
 
 def lora_keys(spec: ModelSpec) -> tuple[InspectionKey, ...]:

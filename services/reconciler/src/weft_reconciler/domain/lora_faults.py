@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from weft_contracts.engines import Profiles
-from weft_contracts.facts.values import LoraAdapter, ModelSpec, SimulatedSource, Weights
+from weft_contracts.facts.lora import LoraAdapter
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import ModelSpec, Weights
 
 from weft_reconciler.domain.spec_faults import LONGEST_PATH
 

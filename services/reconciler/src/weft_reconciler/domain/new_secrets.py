@@ -3,7 +3,7 @@
 from weft_contracts import subjects
 from weft_contracts.commit import Commit, Decision, Guard
 from weft_contracts.facts.model import Retried
-from weft_contracts.secrets import secrets_in
+from weft_contracts.spec_secrets import secrets_of
 from weft_fleet import ModelView
 
 from weft_reconciler.domain.state import State
@@ -17,7 +17,7 @@ def lifted(state: State, model: ModelView) -> Decision | None:
     for number in model.given_up:
         revision = model.of(number)
         failure = state.failures.last(model, revision)
-        for name in sorted(secrets_in(revision.spec.engine_args)):
+        for name in sorted(secrets_of(revision.spec)):
             secret = state.fleet.secrets.get(name)
             if secret is not None and failure is not None and secret.set_at > failure.at - SETTLE_S:
                 aggregate = subjects.model(model.id)

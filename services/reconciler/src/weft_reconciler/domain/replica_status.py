@@ -6,9 +6,11 @@ from enum import Enum, auto
 from weft_contracts.commit import Cause
 from weft_contracts.ids import NodeId
 from weft_fleet import ModelView, NodeView, ReplicaView, Revision
+from weft_placement.kept_recipe import recipe_for
 from weft_requests import QUOTED, shortened
 
 from weft_reconciler.domain.decision_time import DecisionTime
+from weft_reconciler.domain.eligible_nodes import eligible_nodes
 from weft_reconciler.domain.state import State
 
 
@@ -38,6 +40,8 @@ class Assessment:
     why: str = ""
     cause: Cause | None = None
     outdated: bool = False
+    waits: bool = False
+    """Something else than what happens to it may change this: the room that other nodes have."""
 
 
 def assess(
@@ -57,6 +61,7 @@ def assess(
         or _draining(state, model, replica, revision, present, time)
         or _unloaded(state, model, replica, revision, time)
         or _left_behind(state, model, replica)
+        or _without_room(state, model, replica, revision)
         or Assessment(ReplicaStatus.SERVING if _serves(replica, present) else ReplicaStatus.STARTING)
     )
 
@@ -104,10 +109,11 @@ def _left_behind(state: State, model: ModelView, replica: ReplicaView) -> Assess
     """One that runs in what an older recipe made, where its engine's replicas were told to move on after it was
     placed. What is placed later stays, wherever it runs: its node could have nothing newer."""
     engine = model.of(replica.revision).spec.engine
+    # what was refused is no better: its replicas stay in what they serve in
     upgrade = state.fleet.upgraded.get(engine)
     if upgrade is None or replica.state != "ready":
         return None
-    recipe = state.fleet.recipes.get(engine)
+    recipe = recipe_for(state.fleet, model.id, replica.revision)
     today = {variant.digest for variant in recipe.variants} if recipe is not None else set[str]()
     for id, run in replica.runs.items():
         node, placed = state.fleet.nodes.get(id), state.fleet.assigned_sequence(id, replica.id)
@@ -117,6 +123,25 @@ def _left_behind(state: State, model: ModelView, replica: ReplicaView) -> Assess
         if made is not None and made.recipe in upgrade.superseded and made.recipe not in today:
             why = f"{replica.id} runs in {engine} {made.version}, which is superseded"
             return Assessment(ReplicaStatus.OUTGOING, why, outdated=True)
+    return None
+
+
+def _without_room(state: State, model: ModelView, replica: ReplicaView, revision: Revision | None) -> Assessment | None:
+    """One whose engine could not be installed for want of room. It waits for that where no other node could take it,
+    else it goes: placement passes over its node as long as that is full."""
+    for id, run in replica.runs.items():
+        node, part = state.fleet.nodes.get(id), state.fleet.assignment(id, replica.id)
+        if node is None or node.installs is None or part is None or run.stopped != "exited":
+            continue
+        lies = any(made.recipe == part.recipe for made in node.environments)
+        if lies or not part.recipe or not node.installs.lacks_room(part.recipe):
+            continue
+        wanted = revision or model.current
+        others = eligible_nodes(state.fleet, model.id, wanted)
+        if not any(other.takes_replicas and other.id not in replica.runs for other in others):
+            return Assessment(ReplicaStatus.STARTING, waits=True)
+        why = f"{replica.id} waits for room on {node.name}: {shortened(run.reason, QUOTED)}"
+        return Assessment(ReplicaStatus.ENDED, why, Cause(run.correlation_id, run.event_id))
     return None
 
 

@@ -36,8 +36,10 @@ class ReplicaSurvey:
 
     @property
     def settled(self) -> bool:
-        """Whether only a new event can change these statuses; time, or the brake's end, can't."""
-        return len(self.of(ReplicaStatus.SERVING, ReplicaStatus.STARTING)) == len(self.all)
+        """Whether only what happens to these replicas can change their statuses; time, the brake's end or another
+        node can't."""
+        steady = self.of(ReplicaStatus.SERVING, ReplicaStatus.STARTING)
+        return len(steady) == len(self.all) and not any(each.assessment.waits for each in steady)
 
     @property
     def counted(self) -> list[SurveyedReplica]:

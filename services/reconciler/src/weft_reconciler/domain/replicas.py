@@ -12,8 +12,8 @@ from weft_fleet import ModelView, Revision
 from weft_requests import QUOTED, shortened
 
 from weft_reconciler.domain.decision_time import DecisionTime
-from weft_reconciler.domain.eligible_nodes import eligible_ids
-from weft_reconciler.domain.failures import Failure, decisive_failure
+from weft_reconciler.domain.failures import Failure
+from weft_reconciler.domain.giving_up import fault_of, recipes_of
 from weft_reconciler.domain.replica_status import ReplicaStatus
 from weft_reconciler.domain.replica_survey import ReplicaSurvey, SurveyedReplica, survey_replicas
 from weft_reconciler.domain.rollout import Rollout, rollout_of
@@ -38,7 +38,7 @@ def reconcile(state: State, model: ModelView, time: DecisionTime) -> Decision | 
     for revision in rollout.revisions:
         if revision.number not in model.given_up:
             own = survey.counting_for(revision)
-            fault = _fault(state, model, revision, own, time)
+            fault = fault_of(state, model, revision, own, time)
             if fault is not None:
                 return _give_up(state, model, revision, own, fault)
     old = kept_change(state, model, rollout, survey)
@@ -131,26 +131,18 @@ def _unproven(state: State, survey: ReplicaSurvey) -> list[SurveyedReplica]:
     return [surveyed for surveyed in survey.of(ReplicaStatus.STARTING) if surveyed.replica.id not in state.served]
 
 
-def _fault(
-    state: State, model: ModelView, revision: Revision, own: ReplicaSurvey, time: DecisionTime
-) -> Failure | None:
-    """A failure that waits for an answer and should get no other than giving the revision up."""
-    if not any(run.phase == "failed" for surveyed in own.all for run in surveyed.replica.runs.values()):
-        return None
-    failures = state.failures.recent(model, revision, time)
-    if state.fleet.brake is not None:  # who is offline now may be no less able than before
-        failures = {node: failure for node, failure in failures.items() if failure.permanent}
-    return decisive_failure(failures, len(eligible_ids(state.fleet, model.id, revision) | failures.keys()))
-
-
 def _give_up(state: State, model: ModelView, revision: Revision, own: ReplicaSurvey, fault: Failure) -> Decision:
-    retire = tuple(surveyed.replica.id for surveyed in own.of(ReplicaStatus.ENDED) + _unproven(state, own))
+    recipe = fault.recipe if model.on_trial(revision, fault.recipe) else ""
+    gone = own.of(ReplicaStatus.ENDED)
+    gone += [each for each in _unproven(state, own) if not recipe or recipe in recipes_of(state, each.replica)]
+    retire = tuple(surveyed.replica.id for surveyed in gone)
     reason = shortened(fault.reason)
-    facts: tuple[Fact, ...] = (Unservable(revision=revision.number, reason=reason),)
+    facts: tuple[Fact, ...] = (Unservable(revision=revision.number, reason=reason, recipe=recipe),)
     if retire:
         facts += (Scaled(revision=revision.number, retire=retire, why=f"unservable: {shortened(reason, QUOTED)}"),)
     what = model.name if len(model.specs) == 1 else f"revision {revision.number} of {model.name}"
-    return _decision(model, facts, fault.cause, f"{what} is unservable: {reason}")
+    where = " in what it was to move to" if recipe else ""
+    return _decision(model, facts, fault.cause, f"{what} is unservable{where}: {reason}")
 
 
 def _scaled(

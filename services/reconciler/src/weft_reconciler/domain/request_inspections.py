@@ -1,5 +1,5 @@
 """Which nodes to ask to inspect which files: for deploys that wait, and every node that has the engine for
-every live model's source."""
+every live model's source, where nodes have it and don't fetch it."""
 
 from collections.abc import Iterable, Iterator
 
@@ -9,29 +9,34 @@ from weft_fleet import ModelView
 from weft_requests import PendingRequest
 
 from weft_reconciler.domain.answer_deploy import asked_since, by_engine, inspected
+from weft_reconciler.domain.decision_time import DecisionTime
 from weft_reconciler.domain.inspections import InspectionKey, inspection_commit, inspection_key, lora_keys
+from weft_reconciler.domain.source_readers import is_fetched, readers
 from weft_reconciler.domain.state import State
 
 INSPECTIONS_A_BATCH = 32
 """Inspections that one batch asks for."""
 
 
-def request_inspections(state: State, undecided: Iterable[PendingRequest]) -> list[Decision]:
+def request_inspections(state: State, undecided: Iterable[PendingRequest], time: DecisionTime) -> list[Decision]:
     """All inspections that are wanted and were not asked for yet; `undecided` are the requests that wait for them."""
-    unique = {commit.aggregate: commit for commit in _inspections(state, undecided)}
+    unique = {commit.aggregate: commit for commit in _inspections(state, undecided, time)}
     commits = list(unique.values())
     batches = (commits[at : at + INSPECTIONS_A_BATCH] for at in range(0, len(commits), INSPECTIONS_A_BATCH))
     return [Decision(tuple(batch), "what the nodes hold") for batch in batches]
 
 
-def _inspections(state: State, undecided: Iterable[PendingRequest]) -> Iterator[Commit]:
+def _inspections(state: State, undecided: Iterable[PendingRequest], time: DecisionTime) -> Iterator[Commit]:
     nodes = by_engine(inspected(state), state.fleet.engines, state.fleet.recipes)
     for pending in undecided:
         if isinstance(pending.asked, DeployRequested | TrialRequested):
             key = inspection_key(pending.asked.spec)
             since = asked_since(pending, pending.asked.spec)
             for wanted in (key, *lora_keys(pending.asked.spec)) if key is not None else ():
-                for node in state.inspections.missing(wanted, nodes.get(wanted.engine, {}), since):
+                able = nodes.get(wanted.engine, {})
+                if wanted is key and is_fetched(pending.asked.spec):
+                    able = readers(state, pending, pending.asked.spec, able, time.waited(pending.at))
+                for node in state.inspections.missing(wanted, able, since):
                     yield inspection_commit(wanted, node, since, pending.cause, state.fleet.engines)
     for model in state.fleet.models.values():
         retried = state.retried.get(model.id, 0)
@@ -48,5 +53,6 @@ def _sources(model: ModelView) -> Iterator[InspectionKey]:
     """What the newest revision and the kept one need inspected; often the same."""
     kept = model.kept if model.replacing else None
     specs = [model.spec] if kept is None else [model.spec, kept.spec]
-    keys = [key for spec in specs for key in (inspection_key(spec), *lora_keys(spec)) if key is not None]
+    own = (None if is_fetched(spec) else inspection_key(spec) for spec in specs)
+    keys = [*filter(None, own), *(key for spec in specs for key in lora_keys(spec))]
     yield from dict.fromkeys(keys)

@@ -6,8 +6,19 @@ from pathlib import PurePosixPath
 from weft_contracts.backends import Recipes
 from weft_contracts.engines import FileFormat, Profiles
 from weft_contracts.engines.given import fault_of_given
-from weft_contracts.facts.values import BuiltinSource, ModelSpec, PathSource, SimulatedSource
+from weft_contracts.facts.source import (
+    BuiltinSource,
+    HfSource,
+    HttpsSource,
+    PathSource,
+    S3Source,
+    SimulatedSource,
+    UploadSource,
+)
+from weft_contracts.facts.values import ModelSpec
 from weft_contracts.secrets import MOST_IN_A_SPEC, NAMED, is_secret_name, secrets_in
+from weft_contracts.source_faults import fault_of_remote, fault_of_upload
+from weft_contracts.spec_secrets import secrets_of
 from weft_fleet import NodeView
 from weft_placement.claim import ClaimUnknown, need_of
 from weft_placement.installable import obtainable
@@ -16,7 +27,8 @@ LONGEST_NAME = 255
 LONGEST_PATH = 4096
 MOST_REPLICAS = 1000
 MOST_BYTES = 16 * 1024
-"""Of a spec, as JSON: it stands in every assignment, and a commit has its limit."""
+"""Of a spec without its files, as JSON: it stands in every assignment, and a commit has its limit. The files have a
+limit of their own (`source_faults.fault_of_files`)."""
 _WRITTEN: Mapping[FileFormat, str] = {"gguf": "a GGUF file", "safetensors": "a folder with safetensors"}
 
 
@@ -35,18 +47,43 @@ def fault_of_spec(spec: ModelSpec, engines: Profiles) -> str | None:
     """What is wrong with a spec whatever the nodes have."""
     return (
         _size(spec)
+        or _files(spec, engines)
         or _source(spec, engines)
+        or _secrets(spec)
         or _given(spec, engines)
         or _bounds(spec)
         or _selector(spec)
-        or _secrets(spec)
     )
 
 
 def _size(spec: ModelSpec) -> str | None:
-    size = len(spec.model_dump_json())
+    size = len(spec.model_dump_json(exclude={"files"}))
     if size > MOST_BYTES:
         return f"the spec takes {size} bytes, {MOST_BYTES} are allowed: shorten engine_args or the selector"
+    return None
+
+
+def _files(spec: ModelSpec, engines: Profiles) -> str | None:
+    if isinstance(spec.source, UploadSource):
+        return fault_of_upload(spec.source, spec.files) or _sent(spec, engines)
+    if spec.files:
+        return "the spec lists files, and which there are is what workers find: leave them out"
+    return None
+
+
+def _sent(spec: ModelSpec, engines: Profiles) -> str | None:
+    """What is wrong with what is said of files that are to be sent."""
+    weights = spec.weights
+    if weights.format != "gguf" or not weights.weight_bytes or not weights.layers:
+        return "the upload tells no weights: whoever sends a GGUF file reads its header first"
+    profile = engines.get(spec.engine)
+    if profile is not None and profile.formats and "gguf" not in profile.formats:
+        return f"the engine {spec.engine} takes {_WRITTEN[profile.formats[0]]}, and a GGUF file is to be sent"
+    size = sum(file.size for file in spec.files)
+    if weights.weight_bytes > size:
+        return f"the upload has {size} bytes, and tells of {weights.weight_bytes} bytes of weights in them"
+    if spec.adapters:
+        return "a model that is sent takes no LoRA adapters: put its file on the workers, and give its path"
     return None
 
 
@@ -66,6 +103,9 @@ def _source(spec: ModelSpec, engines: Profiles) -> str | None:
         return _path(spec.source.path)
     if isinstance(spec.source, BuiltinSource) and not spec.source.name:
         return "the built-in model has no name: give the name of one that ships with Weft"
+    if isinstance(spec.source, HfSource | HttpsSource | S3Source):
+        found = fault_of_remote(spec.source)
+        return found.sentence if found is not None else None
     return None
 
 
@@ -112,7 +152,7 @@ def _secrets(spec: ModelSpec) -> str | None:
 
 def fault_of_secrets(spec: ModelSpec, known: Collection[str]) -> str | None:
     """What is wrong with the secrets that a spec names beside those that the mesh has."""
-    lacking = sorted(name for name in secrets_in(spec.engine_args) if name not in known)
+    lacking = sorted(name for name in secrets_of(spec) if name not in known)
     return f"there is no secret {lacking[0]}: set it first, by `weft secrets set {lacking[0]}`" if lacking else None
 
 
@@ -156,7 +196,10 @@ def fault_of_engine(
     formats = engines[spec.engine].formats
     takes = " or ".join(_WRITTEN[format] for format in formats) or "no files"
     other = next(((_WRITTEN[format], name) for name in others for format in engines[name].formats), None)
-    instead = f"; give {other[0]}, which {other[1]} takes" if formats and other is not None else ""
+    give = other[0] if other is not None else ""
+    if isinstance(spec.source, HfSource) and give == _WRITTEN["gguf"]:
+        give = "a repository of GGUF files, such as hf:Qwen/Qwen3-0.6B-GGUF:Q8_0"
+    instead = f"; give {give}, which {other[1]} takes" if formats and other is not None else ""
     return f"no worker has the engine {spec.engine}, which takes {takes}: {has}{instead}"
 
 

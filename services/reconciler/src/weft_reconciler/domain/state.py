@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from weft_contracts.commit import Recorded
-from weft_contracts.facts.mesh import BackendUpgraded, SecretSet
+from weft_contracts.facts.mesh import BackendSet, BackendUpgraded, SecretSet
 from weft_contracts.facts.model import Deleted, Retried, Scaled, SpecAccepted, Unloaded
 from weft_contracts.facts.node import Assigned, Draining, Unassigned, WentOffline
 from weft_contracts.facts.run import Failed
@@ -72,7 +72,7 @@ class State:
             case "replica":
                 self.dirty[model_of(ReplicaId(recorded.aggregate.key))] = None
             case "mesh":
-                if any(isinstance(fact, BackendUpgraded) for fact in recorded.facts):
+                if any(isinstance(fact, BackendSet | BackendUpgraded) for fact in recorded.facts):
                     self.dirty.update(dict.fromkeys(self.fleet.models))
                 if any(isinstance(fact, SecretSet) for fact in recorded.facts):
                     self.dirty.update({id: None for id, model in self.fleet.models.items() if model.given_up})
@@ -110,7 +110,9 @@ class State:
             return
         for fact in recorded.facts:
             if isinstance(fact, Failed):
-                failure = Failure(recorded.at, fact.reason, fact.permanent, recorded.cause)
+                assignment = self.fleet.assignment(run.node, replica.id)
+                recipe = assignment.recipe if assignment is not None else ""
+                failure = Failure(recorded.at, fact.reason, fact.permanent, recorded.cause, recipe)
                 self.failures.note(replica.model, replica.revision, run.node, failure)
 
     def _apply_model(self, id: ModelId, recorded: Recorded) -> None:

@@ -16,6 +16,10 @@ from weft_contracts.facts.request import (
     DrainRequested,
     EngineProfileRequested,
     EngineProfileWithdrawalRequested,
+    FilesFetchRequested,
+    FilesPinRequested,
+    FilesRemovalRequested,
+    FilesUnpinRequested,
     JoinRequested,
     LabelsRequested,
     RegistryRequest,
@@ -45,6 +49,7 @@ from weft_registry.domain.join import DEFAULT_LIMITS, NOBODY, join
 from weft_registry.domain.labels import label
 from weft_registry.domain.liveness import lift_brake
 from weft_registry.domain.node_backends import install, uninstall
+from weft_registry.domain.node_files import fetch_files, pin_files, remove_files, unpin_files
 from weft_registry.domain.removal import remove
 from weft_registry.domain.secrets import remove_secret, set_secret
 from weft_registry.domain.state import RegistryState
@@ -91,6 +96,14 @@ def answer(
             return set_secret(state, pending, fact)
         case SecretRemovalRequested():
             return remove_secret(state, pending, fact)
+        case FilesFetchRequested():
+            return fetch_files(state, pending, fact)
+        case FilesPinRequested():
+            return pin_files(state, pending, fact)
+        case FilesUnpinRequested():
+            return unpin_files(state, pending, fact)
+        case FilesRemovalRequested():
+            return remove_files(state, pending, fact)
         case _:  # the others are about one node
             pass
     node = state.fleet.nodes.get(fact.node)

@@ -15,6 +15,7 @@ from weft_placement.candidate_ranking import NoCandidate
 from weft_placement.decide import few, no_place
 from weft_placement.filters.avoid import avoided
 from weft_placement.installable import to_install
+from weft_placement.kept_recipe import recipe_for
 
 from weft_scheduler.domain.batch import Batch, guarded, size_of
 from weft_scheduler.domain.rules import Rules
@@ -140,9 +141,9 @@ class Round:
 
     def _with_backend(self, fact: Assigned, member: Member) -> Assigned:
         """The fact with what this member's node must install before."""
-        fleet, engine = self.state.fleet, fact.spec.engine
-        devices = {device.index for device in member.devices}
-        backend = to_install(fleet.nodes[member.node], fleet.engines[engine], fleet.recipes.get(engine), devices)
+        fleet, devices = self.state.fleet, {device.index for device in member.devices}
+        recipe = recipe_for(fleet, fact.model, fact.revision)
+        backend = to_install(fleet.nodes[member.node], fleet.engines[fact.spec.engine], recipe, devices)
         return fact if backend is None else fact.model_copy(update={"backend": backend})
 
     def _tell(self, view: ReplicaView, why: NoCandidate) -> bool:

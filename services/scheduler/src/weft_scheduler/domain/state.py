@@ -10,6 +10,7 @@ from weft_contracts.ids import ReplicaId
 from weft_fleet import Fleet
 from weft_placement import CandidateRanking, ClaimUnknown, PlannedFleet, Policy
 from weft_placement.decide import demand_for
+from weft_placement.kept_recipe import recipe_for
 
 from weft_scheduler.domain.waiting import Revision, Waiting
 
@@ -52,6 +53,8 @@ class State:
         `sample` is any replica of the revision.
         """
         ranking = self._rankings.pop(revision, None)
+        if isinstance(ranking, CandidateRanking) and ranking.demand.recipe != recipe_for(self.fleet, *revision):
+            ranking = None  # a recipe was refused since, or is to be tried again
         if ranking is None:
             ranking = self._made(sample)
         self._rankings[revision] = ranking
