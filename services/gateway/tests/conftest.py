@@ -18,7 +18,8 @@ from weft_contracts.facts.model import Deleted, Scaled, SpecAccepted
 from weft_contracts.facts.node import Approved, Assigned, Healthy, Joined, Unassigned
 from weft_contracts.facts.replica import Placed
 from weft_contracts.facts.run import Loading, Ready, Stopped
-from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpec, Receipt, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpec, Receipt
 from weft_contracts.ids import CorrelationId, Incarnation, ModelId, NodeId, ReplicaId, TokenId, replica_id
 from weft_contracts.subjects import Aggregate, model, node, replica, run
 from weft_eventlog import EventLog

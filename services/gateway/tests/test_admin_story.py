@@ -5,12 +5,10 @@ import base64
 import hashlib
 import json
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
-from weft_contracts.commit import Commit, Decision
+from weft_contracts.commit import Commit
 from weft_contracts.digest import revision_digest
 from weft_contracts.facts.model import SpecAccepted
 from weft_contracts.facts.node import Approved, Joined
@@ -23,45 +21,38 @@ from weft_contracts.facts.request import (
 )
 from weft_contracts.facts.token import Created
 from weft_contracts.ids import ModelId, NodeId, node_id_of, token_hash, token_id
-from weft_contracts.subjects import kind_filter, model, node, token
-from weft_eventlog import Projection
+from weft_contracts.subjects import model, node, token
 from weft_eventlog.credentials import put_credential
 from weft_identity.nkey import KeyPair, Role
 
+from .owners import owners
+
 World = Any
 SPEC = {"source": {"kind": "simulated"}, "engine": "simulated"}
+SOURCES: list[tuple[dict[str, str], str]] = [
+    ({"kind": "hf", "repository": "../etc"}, "want OWNER/NAME, such as Qwen/Qwen3-0.6B"),
+    ({"kind": "hf", "repository": "a/b", "revision": "../x"}, "want a branch, a tag or a commit"),
+    ({"kind": "hf", "repository": "a/b", "branch": "main"}, "is not a field that is known here"),
+    ({"kind": "https", "url": "https://me:secret@models.example/m.gguf"}, "holds a user or a password"),
+    ({"kind": "https", "url": "https://models.example/m.gguf?token=1"}, "holds token in its query"),
+    ({"kind": "https", "url": "https://models.example/m.gguf#a"}, "holds a fragment"),
+    ({"kind": "s3", "bucket": "Models", "key": "m.gguf"}, "want 3 to 63 of a-z"),
+    ({"kind": "s3", "bucket": "models", "key": "m.gguf", "endpoint": "ftp://x"}, "want https://HOST[:PORT]"),
+    ({"kind": "ftp", "url": "ftp://models.example/m.gguf"}, "'hf'"),
+    ({"kind": "hf", "repository": "Qwen/Qwen3-0.6B-GGUF"}, "wait until the whole mesh reads them"),
+]
+"""Sources and what is said of them; the last one is right, in a mesh whose formats are not raised."""
 
 
-@asynccontextmanager
-async def owners(world: World) -> AsyncGenerator[list[Any]]:
-    """Answers each request for change once; yields what was asked."""
-    asked: list[Any] = []
-
-    async def fold(commits: Any) -> None:
-        for commit in commits:
-            for fact in commit.facts:
-                for decision in answer(commit, fact):
-                    asked.append(fact)
-                    await world.log.append(*decision.commits)
-
-    projection = Projection(world.log, name="owners", filters=[kind_filter("request")], fold=fold)
-    running = asyncio.create_task(projection.run())
-    try:
-        yield asked
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-
-
-def answer(commit: Any, fact: Any) -> list[Decision]:
-    def both(aggregate: Any, *facts: Any, **result: str) -> list[Decision]:
+def answer(commit: Any, fact: Any) -> list[Commit]:
+    def both(aggregate: Any, *facts: Any, **result: str) -> list[Commit]:
         done = Commit(commit.aggregate, (Fulfilled(result=result),), commit.guard, commit.cause)
-        return [Decision((Commit(aggregate, facts, None, commit.cause), done))]
+        return [Commit(aggregate, facts, None, commit.cause), done]
 
     match fact:
         case DeployRequested(name="taken"):
             no = Rejected(status=422, reason="The file /x is no GGUF on node node-1.")
-            return [Decision((Commit(commit.aggregate, (no,), commit.guard, commit.cause),))]
+            return [Commit(commit.aggregate, (no,), commit.guard, commit.cause)]
         case DeployRequested(name="ignored"):
             return []
         case DeployRequested(name=name, spec=spec):
@@ -89,7 +80,7 @@ KEY = KeyPair.new(Role.USER)
 
 async def test_a_post_sent_twice_with_one_key_makes_one_model(world: World) -> None:
     await world.a_gateway(WEFT_OUTCOME_WAIT_S="3")
-    async with owners(world) as asked, httpx.AsyncClient(base_url=world.url, timeout=30) as client:
+    async with owners(world, answer) as asked, httpx.AsyncClient(base_url=world.url, timeout=30) as client:
 
         async def deploy(name: str, key: str | None) -> httpx.Response:
             headers = {"idempotency-key": key} if key else {}
@@ -122,6 +113,16 @@ async def test_a_post_sent_twice_with_one_key_makes_one_model(world: World) -> N
         assert "pending" == (await client.get(late.headers["location"])).json()["state"]
 
 
+async def test_a_source_that_cannot_be_meant_is_one_sentence(world: World) -> None:
+    await world.a_gateway()
+    async with httpx.AsyncClient(base_url=world.url) as client:
+        for source, said in SOURCES:
+            body = {"name": "x", "spec": {"source": source, "engine": "llama.cpp"}}
+            answer = await client.post("/api/models", json=body)
+            assert (409 if "wait" in said else 400) == answer.status_code, answer.text
+            assert said in answer.json()["detail"]
+
+
 async def test_bad_input_is_one_sentence_in_a_problem_body(world: World) -> None:
     await world.a_gateway()
     cases: list[tuple[str, str, Any, int, str]] = [
@@ -130,7 +131,13 @@ async def test_bad_input_is_one_sentence_in_a_problem_body(world: World) -> None
         ("POST", "/api/models", {"name": "x"}, 400, "`spec` is missing."),
         ("POST", "/api/models", {"name": 1, "spec": SPEC}, 400, "`name` does not fit: input should be a valid string."),
         ("POST", "/api/models", {"name": "x", "spec": SPEC, "z": 1}, 400, "`z` is not a field that is known here"),
-        ("POST", "/api/models", {"name": "x", "spec": SPEC | {"weights": {}}}, 400, "`spec.weights` is not a field"),
+        (
+            "POST",
+            "/api/models",
+            {"name": "x", "spec": SPEC | {"weights": {}}},
+            400,
+            "`spec.weights` does not fit: value error, is told of a source of kind upload",
+        ),
         ("POST", "/api/models", {"name": "x", "spec": SPEC | {"min_replicas": 3}}, 400, "`spec.min_replicas` is 3"),
         ("POST", "/api/models", {"name": "x", "spec": SPEC | {"engine": "vroom"}}, 400, "`spec.engine` is 'vroom'; it"),
         ("POST", "/api/models", {"name": "x", "spec": SPEC | {"engine": "V"}}, 400, "`spec.engine` does not fit"),
@@ -184,7 +191,7 @@ async def test_a_machine_joins_with_a_token_and_polls_for_its_credential(world: 
         shown = {"weft-nonce": nonce, "weft-signature": base64.b64encode(signature).decode()}
         return {"content": content, "headers": {**shown, "content-type": "application/json"}}
 
-    async with owners(world), httpx.AsyncClient(base_url=world.url, timeout=30) as client:
+    async with owners(world, answer), httpx.AsyncClient(base_url=world.url, timeout=30) as client:
         refused: tuple[tuple[dict[str, Any], str], ...] = (
             ({"json": body}, "not_signed"),
             (registration(body, KeyPair.new(Role.USER)), "bad_signature"),

@@ -46,7 +46,9 @@ async def recorded(world: World) -> list[tuple[str, str, str]]:
     return [(c.aggregate.key, c.facts[0].type, c.actor) async for c in world.log.read(kind_filter("key"))]
 
 
-async def test_a_first_key_is_recorded_once_and_lets_in_at_every_gateway(world: World) -> None:
+async def test_a_first_key_counts_once_at_every_gateway_and_what_one_makes_and_ends_the_other_hears_of(
+    world: World,
+) -> None:
     one, other = await two_gateways(world)
     first = key_id(hash_of(SECRET))
     assert [(first, "created", "gateway")] == await recorded(world)
@@ -56,10 +58,7 @@ async def test_a_first_key_is_recorded_once_and_lets_in_at_every_gateway(world: 
                 (await admin.get("/api/status")).status_code,
                 (await stranger.get("/api/status")).status_code,
             )
-
-
-async def test_what_one_gateway_makes_and_ends_the_other_hears_of(world: World) -> None:
-    one, other = await two_gateways(world)
+    # when one makes a key
     async with caller(one) as admin:
         made = (await admin.post("/api/keys", json={"scopes": ["read"]})).json()
         async with caller(other, made["secret"]) as reader:
@@ -81,7 +80,6 @@ async def test_what_one_gateway_makes_and_ends_the_other_hears_of(world: World) 
             assert 401 == (await reader.get("/api/status")).status_code
         # and to revoke it again changes nothing
         assert 200 == (await admin.delete(f"/api/keys/{made['key']}")).status_code
-    first = key_id(hash_of(SECRET))
     assert [(made["key"], "created", first), (made["key"], "revoked", first)] == (await recorded(world))[1:]
 
 

@@ -1,10 +1,7 @@
 """The admin's routes for nodes and tokens, of a real gateway process; the test answers as the registry would."""
 
-import asyncio
 import base64
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
@@ -30,6 +27,10 @@ from weft_contracts.facts.request import (
     DrainRequested,
     EngineProfileRequested,
     EngineProfileWithdrawalRequested,
+    FilesFetchRequested,
+    FilesPinRequested,
+    FilesRemovalRequested,
+    FilesUnpinRequested,
     Fulfilled,
     LabelsRequested,
     RejectionRequested,
@@ -45,9 +46,10 @@ from weft_contracts.facts.request import Rejected as Refused
 from weft_contracts.facts.token import Created, Revoked
 from weft_contracts.facts.values import Caps, VramBudget
 from weft_contracts.ids import NodeId, node_id_of, token_hash, token_id
-from weft_contracts.subjects import MESH, kind_filter, node, token
-from weft_eventlog import Projection
+from weft_contracts.subjects import MESH, node, token
 from weft_identity.nkey import KeyPair, Role
+
+from .owners import owners
 
 World = Any
 NODE = NodeId("n-aaaaaaaaaaaaaaaa")
@@ -78,27 +80,6 @@ def told(**changed: Any) -> dict[str, Any]:
         "install": {"package": "weft-echo"},
     }
     return profile | changed
-
-
-@asynccontextmanager
-async def registry(world: World) -> AsyncGenerator[list[Any]]:
-    """Answers each request once; yields what was asked."""
-    asked: list[Any] = []
-
-    async def fold(commits: Any) -> None:
-        for commit in commits:
-            for fact in commit.facts:
-                if not isinstance(fact, Fulfilled | Refused):
-                    asked.append(fact)
-                    await world.log.append(*answer(commit, fact))
-
-    projection = Projection(world.log, name="registry", filters=[kind_filter("request")], fold=fold)
-    running = asyncio.create_task(projection.run())
-    try:
-        yield asked
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
 
 
 def answer(commit: Any, fact: Any) -> list[Commit]:
@@ -142,6 +123,12 @@ def answer(commit: Any, fact: Any) -> list[Commit]:
             return done(node=fact.node, engine=engine, version="9", vendor="cpu")
         case BackendRemovalRequested(engine=engine):
             return done(node=fact.node, engine=engine)
+        case FilesFetchRequested() | FilesPinRequested():
+            return done(files="f1", model_name="hubs", nodes="n")
+        case FilesUnpinRequested():
+            return done(files="f1", nodes="n")
+        case FilesRemovalRequested():
+            return done(files="f1", nodes="n", in_use="")
         case BrakeLiftRequested():
             return done()
         case UpgradeFinishRequested():
@@ -154,7 +141,7 @@ async def test_what_admins_ask_of_nodes_and_tokens_reaches_the_registry_and_its_
     await world.a_node()
     await world.a_gateway()
     at = f"/api/nodes/{NODE}"
-    async with registry(world) as asked, httpx.AsyncClient(base_url=world.url, timeout=30) as client:
+    async with owners(world, answer) as asked, httpx.AsyncClient(base_url=world.url, timeout=30) as client:
 
         async def ask(method: str, path: str, body: Any = None, **headers: str) -> Any:
             content: Any = {} if body is None else {"json": body}
@@ -360,6 +347,11 @@ async def test_what_admins_ask_of_nodes_and_tokens_reaches_the_registry_and_its_
             "/api/backends/{engine}/upgrade": {"post"},
             "/api/nodes/{id}/backends/{engine}": {"post", "delete"},
             "/api/backend-recipes": {"get", "post"},
+            "/api/files": {"get"},
+            "/api/files/fetch": {"post"},
+            "/api/files/pin": {"post"},
+            "/api/files/unpin": {"post"},
+            "/api/files/remove": {"post"},
             "/api/backend-recipes/{engine}": {"delete"},
             "/api/brake/lift": {"post"},
             "/api/upgrade": {"get"},
@@ -379,7 +371,7 @@ async def test_what_a_nodes_own_machine_says_when_it_goes_is_signed_and_counts_o
         signature = by.sign(f"weft-{what}:{id}:{nonce:.3f}".encode())
         return {"node": id, "nonce": f"{nonce:.3f}", "signature": base64.b64encode(signature).decode(), **more}
 
-    async with registry(world) as asked, httpx.AsyncClient(base_url=world.url, timeout=30) as client:
+    async with owners(world, answer) as asked, httpx.AsyncClient(base_url=world.url, timeout=30) as client:
         now = time.time()
         body = signed("drain", now, deadline_s=7)
         said = await client.post("/api/node/drain", json=body)

@@ -5,16 +5,20 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
 import pytest_asyncio
+from weft_contracts.aliases import AliasRule, AliasTarget
 from weft_contracts.facts.mesh import BrakeLifted, BrakeSet
 from weft_contracts.facts.model import SpecAccepted, Unservable
+from weft_contracts.facts.name import Aliased, Released
 from weft_contracts.facts.node import Joined, WentOffline
 from weft_contracts.facts.run import Failed
-from weft_contracts.facts.values import Addresses, ModelSpec, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import Addresses, ModelSpec
 from weft_contracts.ids import ModelId, NodeId, TokenId
-from weft_contracts.subjects import MESH, model, node, run
+from weft_contracts.subjects import MESH, model, name, node, run
 from weft_testing.browser import Browser
 
 World = Any
+MODEL = ModelId("m-aaaaaaaaaaaaaaaa")
 MARKUP = '<img src=x onerror="document.title=1">'
 TAB, ESCAPE = "\ue004", "\ue00c"
 BOTTOM = "return document.querySelector(arguments[0]).getBoundingClientRect().bottom"
@@ -118,6 +122,51 @@ async def test_brake_lost_node_and_unservable_model_are_shown_with_their_reasons
 
     async def gone() -> bool:
         return 0 == browser.count("#notices .brake")
+
+    await gateway.until(gone)
+    assert [] == browser.errors()
+
+
+async def test_an_alias_shows_its_models_and_whether_each_can_be_asked_and_can_be_talked_to(
+    gateway: World, browser: Browser
+) -> None:
+    # given a model that answers and one that can't, under two names besides
+    await gateway.a_node()
+    await gateway.a_model()
+    await gateway.a_ready_replica()
+    other = await gateway.a_model("other", id=ModelId("m-other"))
+    await gateway.tell(model(other), Unservable(revision=1, reason="the file ends early"))
+    first, second = (AliasTarget(model=id, weight=weight) for id, weight in ((other, 1), (MODEL, 3)))
+    rules: dict[str, AliasRule] = {"chat": "order", "both": "weights"}
+    for alias, rule in rules.items():
+        aliased = Aliased(name=alias, rule=rule, targets=(first, second))
+        await gateway.tell(name("model", alias), aliased)
+    # when it is looked at
+    browser.open(gateway.url)
+    # then each says how it chooses, and of whom
+    browser.shows("#aliases", "the first of these that is free answers")
+    named = "return [...document.querySelectorAll('#aliases h3')].map((each) => each.textContent)"
+    assert ["both", "chat"] == browser.run(named)
+    lines = "return [...document.querySelectorAll('#aliases .replicas li')].map((each) => each.innerText.split(/\\n+/))"
+    assert [
+        ["weight 1, 25 %", "other", "0 of 0 ready", "unservable", "The file ends early."],
+        ["weight 3, 75 %", "sim", "1 of 1 ready", "ready"],
+        ["1.", "other", "0 of 0 ready", "unservable", "The file ends early."],
+        ["2.", "sim", "1 of 1 ready", "ready"],
+    ] == browser.run(lines)
+    assert [] == browser.run(CONTRAST)
+    # and it can be asked
+    assert "chat (alias)" == browser.run("return document.querySelector('#model option[value=chat]').textContent")
+    browser.choose("#model", "chat")
+    browser.run("document.querySelector('#message').focus()")
+    browser.type("Tell me about looms\n")
+    browser.shows(".them .note", "from sim on node-aaaa")
+    browser.shows(".them .from", "chat")
+    # when it is taken away, it is gone from both
+    await gateway.tell(name("model", "chat"), Released())
+
+    async def gone() -> bool:
+        return 0 == browser.count("#model option[value=chat]") and 1 == browser.count("#aliases h3")
 
     await gateway.until(gone)
     assert [] == browser.errors()

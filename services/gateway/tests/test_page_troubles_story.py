@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest_asyncio
 from weft_contracts.facts.node import WentOffline
-from weft_contracts.facts.values import ModelSpec, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import NodeId
 from weft_contracts.subjects import node
 from weft_testing.browser import Browser

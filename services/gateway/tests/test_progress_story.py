@@ -5,12 +5,15 @@ from typing import Any
 
 import httpx
 import pytest
-from weft_contracts.facts.machine import Reported
-from weft_contracts.facts.run import Installing, Loading, Stopped
+from weft_contracts.facts.machine import FilesCame, FilesFailed, Reported
+from weft_contracts.facts.node import FilesRetired, FilesWanted
+from weft_contracts.facts.run import Fetching, Installing, Loading, Stopped
+from weft_contracts.facts.source import HttpsSource
 from weft_contracts.facts.values import Device, DeviceClaim, Hardware
 from weft_contracts.ids import Incarnation, NodeId, ReplicaId
-from weft_contracts.signals import InstallSaid, LoadSaid, MemorySaid, NodeProgress
+from weft_contracts.signals import NO_REPLICA, FetchSaid, InstallSaid, LoadSaid, MemorySaid, NodeProgress
 from weft_contracts.subjects import machine, node_signal, run
+from weft_contracts.subjects import node as node_of
 from weft_testing.browser import Browser
 
 pytestmark = pytest.mark.slow
@@ -140,6 +143,81 @@ async def test_an_install_is_shown_from_its_first_word_to_its_end(
         return not await installs(world) and "Still installing" not in page.text("#models .replicas")
 
     await world.until(cleared)
+    assert [] == page.errors()
+
+
+async def test_a_fetch_is_shown_with_a_bar_and_gone_when_its_run_loads(
+    world: World, node: Node, replica: ReplicaId, page: Browser
+) -> None:
+    def is_shown(found: Shown) -> bool:
+        return replica in found and found[replica]["fetch"] is not None
+
+    # given a replica whose files are on their way
+    await world.tell(run(NODE, replica), Fetching(epoch=1, bytes=2 * 10**9))
+    said = {"source": "hf:o/r", "phase": "fetching", "fetched": 9 * 10**8, "total": 2 * 10**9, "rate": 4e7}
+    fetch = FetchSaid.model_validate({"replica": replica, "fetching_s": 20.0} | said)
+    # when its node says how far they are
+    found = await until_shown(world, node, is_shown, {"fetches": (fetch,)})
+    # then people see it
+    about = "fetching 45 % of 2.0 GB, 40 MB/s, about 30 s left"
+    assert (about, 9 * 10**8) == (found[replica]["about"], found[replica]["fetch"]["fetched"])
+    page.open(world.url)
+    page.shows("#models .replicas", f"{about[0].upper()}{about[1:]}.")
+    assert 1 == page.count("#models .replicas .bar-track:not([hidden])")
+    # and when it loads, no more
+    await world.tell(run(NODE, replica), Loading(epoch=1, incarnation=Incarnation("i-1")))
+    await world.folded()
+    assert replica not in await shown(world)
+    assert [] == page.errors()
+
+
+async def test_files_that_are_fetched_ahead_are_shown_with_a_bar_until_they_lie_there(
+    world: World, node: Node, replica: ReplicaId, page: Browser
+) -> None:
+    async def stands(state: str) -> Shown:
+        """The one node's part of the one model's files, once it is so."""
+        found: list[Shown] = []
+
+        async def so() -> bool:
+            async with httpx.AsyncClient(timeout=30) as client:
+                items = (await client.get(f"{world.url}/api/files")).raise_for_status().json()["items"]
+            found[:] = [one for each in items for one in each["nodes"] if one["state"] == state]
+            return bool(found)
+
+        await world.until(so)
+        return found[0]
+
+    # given a node that is to have a model's files
+    source = HttpsSource(url="https://me:secret@models.example/m.gguf?token=secret")
+    page.open(world.url)
+    await world.tell(node_of(NODE), FilesWanted(files="f1", source=source, listed=(), bytes=100, model_name="m"))
+    shown = await stands("wanted")
+    assert (True, 0, None) == (shown["pinned"], shown["fetched"], shown["fault"])
+    page.shows("#files .pill", "wanted")
+    # when it says why it can't have them
+    await world.tell(machine(NODE), FilesFailed(files="f1", reason="the hub is away"))
+    assert "the hub is away" == (await stands("failed"))["fault"]
+    page.shows("#files .reason.bad", "The last try failed: the hub is away.")
+    # when it says how far they are
+    said = {"source": "https://models.example/m.gguf", "phase": "fetching", "fetched": 50, "total": 100}
+    fetch = FetchSaid.model_validate({"replica": NO_REPLICA, "files": "f1"} | said)
+    await node.says(fetches=(fetch,))
+    shown = await stands("coming")
+    assert (50, "fetching 50 % of 100 B") == (shown["fetched"], shown["progress"]["about"])
+    page.shows("#files", "Fetching 50 % of 100 B.")
+    assert 1 == page.count("#files .bar-track:not([hidden])")
+    assert "secret" not in page.text("#files")
+    # when they lie there
+    await world.tell(machine(NODE), FilesCame(files="f1", bytes=100))
+    shown = await stands("here")
+    assert (100, None, True) == (shown["fetched"], shown["progress"], shown["since"] is not None)
+    page.shows("#files .pill", "here")
+    assert 0 == page.count("#files .bar-track:not([hidden])")
+    # and when they are to go, that is said
+    await world.tell(node_of(NODE), FilesRetired(files="f1", remove=True))
+    page.shows("#files", "goes once unused")
+    shown = await stands("here")
+    assert (False, True) == (shown["pinned"], shown["leaves"])
     assert [] == page.errors()
 
 

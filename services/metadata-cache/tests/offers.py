@@ -7,14 +7,8 @@ from weft_contracts.facts.model import Scaled, SpecAccepted
 from weft_contracts.facts.node import Approved, Assigned, Healthy, Joined
 from weft_contracts.facts.replica import Placed
 from weft_contracts.facts.run import Ready
-from weft_contracts.facts.values import (
-    Addresses,
-    Member,
-    MetadataFile,
-    ModelSpec,
-    Receipt,
-    SimulatedSource,
-)
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import Addresses, Member, MetadataFile, ModelSpec, Receipt
 from weft_contracts.ids import ArtifactId, CorrelationId, EventId, Incarnation, ModelId, NodeId, ReplicaId, TokenId
 from weft_metadata_cache.domain.due_fetches import Fetch
 
@@ -27,7 +21,7 @@ def file(body: bytes, name: str = "tokenizer.json") -> MetadataFile:
     return MetadataFile(name=name, size=len(body), blake3=blake3(body).hexdigest())
 
 
-def fetch_of(file: MetadataFile, port: int, host: str = "127.0.0.1") -> Fetch:
+def fetch_of(file: MetadataFile, port: int, host: str = "127.0.0.1", *, elsewhere: tuple[str, ...] = ()) -> Fetch:
     """A file to fetch from replica m-1-1."""
     return Fetch(
         id=ArtifactId("a-1"),
@@ -40,6 +34,7 @@ def fetch_of(file: MetadataFile, port: int, host: str = "127.0.0.1") -> Fetch:
         port=port,
         replica=ReplicaId("m-1-1"),
         cause=Cause(CorrelationId("c"), EventId("e")),
+        elsewhere=elsewhere,
     )
 
 
@@ -47,9 +42,9 @@ def _commit(aggregate: subjects.Aggregate, *facts: object) -> Commit:
     return Commit(aggregate, facts, None, CAUSE)  # pyright: ignore[reportArgumentType]
 
 
-def model(replicas: int) -> Commit:
+def model(replicas: int, spec: ModelSpec = SPEC) -> Commit:
     """Model m-1 with so many replicas."""
-    accepted = SpecAccepted(name="m", revision=1, digest="d", spec=SPEC)
+    accepted = SpecAccepted(name="m", revision=1, digest="d", spec=spec)
     added = tuple(ReplicaId(f"{MODEL}-{number}") for number in range(1, replicas + 1))
     return _commit(subjects.model(MODEL), accepted, Scaled(revision=1, add=added, why="test"))
 
@@ -90,7 +85,7 @@ def placed(number: int) -> tuple[Commit, Commit]:
     )
 
 
-def ready(number: int, *files: MetadataFile) -> Commit:
+def ready(number: int, *files: MetadataFile, self_hosted: bool | None = None) -> Commit:
     """Replica <number> is ready on node <number> and offers files."""
     id, place = ReplicaId(f"{MODEL}-{number}"), NodeId(f"n-{number}")
     fact = Ready(
@@ -100,6 +95,7 @@ def ready(number: int, *files: MetadataFile) -> Commit:
         engine="simulated",
         engine_version="1",
         metadata=files,
+        self_hosted=self_hosted,
     )
     return _commit(subjects.run(place, id), fact)
 

@@ -9,7 +9,8 @@ from weft_contracts.facts.artifact import Refused, Verified
 from weft_contracts.facts.model import Deleted
 from weft_contracts.facts.node import Healthy, WentOffline
 from weft_contracts.facts.run import Loading, Stopped
-from weft_contracts.facts.values import MetadataFile
+from weft_contracts.facts.source import HfSource, SourceFile
+from weft_contracts.facts.values import MetadataFile, ModelSpec
 from weft_contracts.ids import Incarnation, NodeId, ReplicaId, artifact_id
 from weft_metadata_cache.domain.due_fetches import Fetch, Limits, State, due_fetches
 from weft_testing import HandLog
@@ -192,6 +193,22 @@ def test_a_registration_that_can_not_be_right_is_refused_once_and_never_fetched(
     story.log.now += 100_000
 
     assert [] == story.due()
+
+
+def test_what_a_node_does_not_offer_itself_is_to_come_from_the_models_source(story: Story) -> None:
+    listed = SourceFile(name="tokenizer.json", size=TOKENIZER.size)
+    spec = ModelSpec(source=HfSource(repository="o/m", revision="c"), engine="vllm", files=(listed,))
+    story.happen(model(1, spec), node(1, 0), *placed(1), ready(1, TOKENIZER, CONFIG, self_hosted=False))
+
+    config, tokenizer = sorted(story.due(), key=lambda fetch: fetch.file.name)
+
+    assert (False, ("hf:o/m@c#tokenizer.json",), None) == (
+        tokenizer.self_hosted,
+        tokenizer.elsewhere,
+        tokenizer.fault,
+    )
+    assert config.fault is not None
+    assert config.fault.startswith("config.json is not offered by its node")
 
 
 @pytest.mark.parametrize("port", [0, -1, 65536])

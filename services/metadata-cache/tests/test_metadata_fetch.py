@@ -1,15 +1,22 @@
 """Fetching one file from a real HTTP server: whole and verified, or not at all."""
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator
 
 import pytest
-from weft_metadata_cache.outbound.fetch import Fetcher, NotServed, Unreachable
+from weft_metadata_cache.domain.due_fetches import Fetch
+from weft_metadata_cache.outbound.fetch import Fetcher, NotServed
+from weft_sources.environment import source_settings
+from weft_sources.settings import SourceSettings
+from weft_testing.hub_server import hub_server
+from weft_testing.wanted_files import QUICK
 
 from .files_server import Answer, FilesServer, files_server
 from .offers import fetch_of, file
 
 PATH = "/metadata/m-1-1/tokenizer.json"
+BOUNDS = dataclasses.replace(QUICK, tries=3)
 BODY = b'{"model": {}}' * 1000
 
 
@@ -21,8 +28,17 @@ async def files() -> AsyncIterator[FilesServer]:
 
 @pytest.fixture
 async def fetcher() -> AsyncIterator[Fetcher]:
-    async with Fetcher(timeout=20, tries=3, pause=0.01) as fetcher:
+    async with Fetcher(SourceSettings(), timeout=20, bounds=BOUNDS) as fetcher:
         yield fetcher
+
+
+async def content(fetcher: Fetcher, fetch: Fetch) -> bytes:
+    """What comes, and nothing of it is left when it was dropped."""
+    blob = await fetcher.whole(fetch)
+    body = await asyncio.to_thread(blob.path.read_bytes)
+    await fetcher.drop(blob)
+    assert not await asyncio.to_thread(blob.path.exists)
+    return body
 
 
 @pytest.mark.parametrize("length", [True, False])
@@ -31,19 +47,19 @@ async def test_a_file_of_exactly_the_registered_size_is_accepted(
 ) -> None:
     files.answers[PATH] = Answer(BODY, length=length)
 
-    assert BODY == await fetcher.whole(fetch_of(file(BODY), files.port))
+    assert BODY == await content(fetcher, fetch_of(file(BODY), files.port))
 
 
 async def test_an_empty_file_is_a_file(files: FilesServer, fetcher: Fetcher) -> None:
     files.answers[PATH] = Answer(b"")
 
-    assert b"" == await fetcher.whole(fetch_of(file(b""), files.port))
+    assert b"" == await content(fetcher, fetch_of(file(b""), files.port))
 
 
 async def test_another_content_of_the_same_size_is_a_checksum_mismatch(files: FilesServer, fetcher: Fetcher) -> None:
     files.answers[PATH] = Answer(b"hello world")
 
-    with pytest.raises(NotServed, match=r"checksum mismatch: tokenizer\.json has d74981"):
+    with pytest.raises(NotServed, match=r"checksum mismatch: blake3:d74981"):
         await fetcher.whole(fetch_of(file(b"hello wurld"), files.port))
 
 
@@ -61,7 +77,7 @@ async def test_more_than_the_registered_size_exceeds_the_cap(
 async def test_less_than_the_registered_size_is_refused(files: FilesServer, fetcher: Fetcher) -> None:
     files.answers[PATH] = Answer(BODY[:-1])
 
-    with pytest.raises(NotServed, match=r"is short: 12999 bytes came, 13000 are registered"):
+    with pytest.raises(NotServed, match=r"is short: 12999 bytes are announced, 13000 are wanted"):
         await fetcher.whole(fetch_of(file(BODY), files.port))
 
 
@@ -75,7 +91,7 @@ async def test_a_redirect_is_refused_even_to_the_right_file(files: FilesServer, 
 
 
 async def test_what_the_node_does_not_have_is_not_asked_for_again(files: FilesServer, fetcher: Fetcher) -> None:
-    with pytest.raises(NotServed, match="answered 404"):
+    with pytest.raises(NotServed, match="answers 404"):
         await fetcher.whole(fetch_of(file(BODY), files.port))
     assert 1 == len(files.asked)
 
@@ -84,33 +100,33 @@ async def test_a_fault_that_may_pass_is_tried_again(files: FilesServer, fetcher:
     files.first[PATH] = Answer(status=500)
     files.answers[PATH] = Answer(BODY)
 
-    assert BODY == await fetcher.whole(fetch_of(file(BODY), files.port))
+    assert BODY == await content(fetcher, fetch_of(file(BODY), files.port))
     assert 2 == len(files.asked)
 
 
 async def test_the_tries_are_limited(files: FilesServer, fetcher: Fetcher) -> None:
     files.answers[PATH] = Answer(status=500)
 
-    with pytest.raises(Unreachable, match="answered 500"):
+    with pytest.raises(NotServed, match="answers 500"):
         await fetcher.whole(fetch_of(file(BODY), files.port))
     assert 3 == len(files.asked)
 
 
 async def test_a_node_that_is_not_there_is_unreachable(files: FilesServer, fetcher: Fetcher) -> None:
-    with pytest.raises(Unreachable, match="did not come"):
+    with pytest.raises(NotServed, match="was not fetched: its node"):
         await fetcher.whole(fetch_of(file(BODY), 1))
 
 
 async def test_an_address_that_is_none_is_refused(files: FilesServer, fetcher: Fetcher) -> None:
-    with pytest.raises(NotServed, match="is not one"):
+    with pytest.raises(NotServed, match="has no address"):
         await fetcher.whole(fetch_of(file(BODY), files.port, host="127.0.0.999"))
 
 
 async def test_an_answer_that_stalls_is_given_up(files: FilesServer) -> None:
     files.answers[PATH] = Answer(BODY, stall=asyncio.Event())
 
-    async with Fetcher(timeout=0.2, tries=1) as fetcher:
-        with pytest.raises(Unreachable, match="did not come within"):
+    async with Fetcher(SourceSettings(), timeout=0.2) as fetcher:
+        with pytest.raises(NotServed, match="did not come within"):
             await fetcher.whole(fetch_of(file(BODY), files.port))
 
 
@@ -122,7 +138,7 @@ async def test_a_proxy_of_the_environment_is_not_asked(
     monkeypatch.delenv("NO_PROXY", raising=False)
     files.answers[PATH] = Answer(BODY)
 
-    assert BODY == await fetcher.whole(fetch_of(file(BODY), files.port))
+    assert BODY == await content(fetcher, fetch_of(file(BODY), files.port))
 
 
 async def test_a_fetch_that_is_cancelled_hangs_up(files: FilesServer, fetcher: Fetcher) -> None:
@@ -135,3 +151,25 @@ async def test_a_fetch_that_is_cancelled_hangs_up(files: FilesServer, fetcher: F
     with pytest.raises(asyncio.CancelledError):
         await fetching
     await asyncio.wait_for(files.hung_up.wait(), 30)
+
+
+async def test_what_its_node_does_not_give_comes_from_the_models_source(files: FilesServer) -> None:
+    with hub_server() as hub:
+        commit = hub.repository("o/m", {"tokenizer.json": BODY})
+        sources = source_settings(hub=hub.url, allow=["127.0.0.1"], environ={})
+        asked = fetch_of(file(BODY), files.port, elsewhere=(f"hf:o/m@{commit}#tokenizer.json",))
+
+        async with Fetcher(sources, timeout=20, bounds=BOUNDS) as fetcher:
+            assert BODY == await content(fetcher, asked)
+            assert [PATH] == files.asked
+            assert BODY == await content(fetcher, dataclasses.replace(asked, self_hosted=False))
+            assert [PATH] == files.asked
+
+
+async def test_the_cap_is_held_before_anybody_is_asked(files: FilesServer) -> None:
+    files.answers[PATH] = Answer(BODY)
+
+    async with Fetcher(SourceSettings(), most_bytes=len(BODY) - 1, bounds=BOUNDS) as fetcher:
+        with pytest.raises(NotServed, match=r"exceeds cap: it has 13000 bytes, 12999 are the most"):
+            await fetcher.whole(fetch_of(file(BODY), files.port))
+    assert [] == files.asked

@@ -2,11 +2,13 @@
 
 import asyncio
 import socket
+from functools import partial
 from typing import Any, cast
 
 import uvicorn
 from starlette.types import ASGIApp
 from weft_contracts.ids import NodeId
+from weft_eventlog import blobs
 from weft_eventlog.credentials import get_credential
 from weft_fleet import JoinLimits
 from weft_runtime import traces, web
@@ -22,6 +24,7 @@ from weft_gateway.inbound.admin.backends import Backends
 from weft_gateway.inbound.admin.brake import Brake
 from weft_gateway.inbound.admin.engine_profiles import EngineProfiles
 from weft_gateway.inbound.admin.events import Events
+from weft_gateway.inbound.admin.files import Files
 from weft_gateway.inbound.admin.keys import APIKeys
 from weft_gateway.inbound.admin.logs import ReplicaLogs
 from weft_gateway.inbound.admin.models import Models
@@ -35,17 +38,21 @@ from weft_gateway.inbound.admin.requests import RequestsForChange
 from weft_gateway.inbound.admin.status import Status
 from weft_gateway.inbound.admin.tokens import RegistrationTokens
 from weft_gateway.inbound.admin.upgrade import Upgrades
+from weft_gateway.inbound.admin.uploads import Uploads
 from weft_gateway.inbound.http.application import application
 from weft_gateway.inbound.http.authenticator import Authenticator
 from weft_gateway.inbound.http.error_metrics import ErrorMetrics
 from weft_gateway.inbound.http.exchange import Handler
 from weft_gateway.inbound.http.hot_path_protocol import hot_path_protocol
 from weft_gateway.inbound.inference.limits import Limits
+from weft_gateway.inbound.inference.prompt_step import PromptStep
+from weft_gateway.inbound.inference.prompting import Prompting
 from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
 from weft_gateway.inbound.inference.unary_dispatcher import UnaryDispatcher
 from weft_gateway.inbound.metrics import Metrics
 from weft_gateway.inbound.nodes.heartbeats import Heartbeats
 from weft_gateway.inbound.nodes.joining import Joining
+from weft_gateway.inbound.nodes.node_files import NodeFiles
 from weft_gateway.inbound.nodes.node_secrets import NodeSecrets
 from weft_gateway.inbound.nodes.registration_quota import RegistrationQuota
 from weft_gateway.inbound.nodes.self_service import SelfService
@@ -56,6 +63,7 @@ from weft_gateway.inbound.page.routes import Page
 from weft_gateway.inbound.progress_poller import ProgressPoller
 from weft_gateway.outbound.changes import Changes
 from weft_gateway.outbound.connection_pool import ConnectionPool
+from weft_gateway.outbound.fetched_card_files import FetchedCardFiles
 from weft_gateway.outbound.first_key import FirstKey
 from weft_gateway.outbound.key_names import KeyNames
 from weft_gateway.outbound.log_space import LogSpace
@@ -96,6 +104,9 @@ async def start(runtime: Runtime) -> None:
         lambda _: directory.changed.fire(),
         tls.sessions,
     )
+    cards = FetchedCardFiles(directory, partial(blobs.read, client), settings.card_settings, tls.folder)
+    prompting = Prompting(cards, directory, asyncio.get_running_loop().time)
+    prompt_step = PromptStep(prompting, submits=settings.prompts == "gateway", counted=metrics.prompt_made)
     dispatcher = RequestDispatcher(
         directory,
         pool,
@@ -104,6 +115,7 @@ async def start(runtime: Runtime) -> None:
         runtime.instance,
         request_log=settings.request_log,
         attribution_key=settings.key_of_digests(),
+        prompts=prompt_step,
     )
     unary = UnaryDispatcher(dispatcher, metrics, runtime.instance, request_log=settings.request_log)
     log_space = LogSpace(settings.nats_store, lambda: projection.position)
@@ -125,7 +137,7 @@ async def start(runtime: Runtime) -> None:
     routers = [
         Page().router,
         inference_router(),
-        OpenAIModels(directory).router,
+        OpenAIModels(directory, prompting.standing).router,
         Nodes(directory, asking, people.lists, heartbeats).router,
         NodeLabels(directory, asking).router,
         NodeCaps(directory, asking).router,
@@ -135,13 +147,16 @@ async def start(runtime: Runtime) -> None:
         EngineProfiles(directory, asking).router,
         NamedSecrets(directory, asking, sealed).router,
         Backends(directory, asking, board).router,
+        Files(directory, asking, board).router,
         Brake(asking).router,
         Upgrades(directory, asking).router,
         Joining(directory, tokens, asking, credential, quota, certified=tls.authority is not None).router,
         SelfService(directory, asking).router,
         NodeSecrets(directory, sealed.copy).router,
+        NodeFiles(directory).router,
         heartbeats.router,
         Models(directory, asking, people.lists).router,
+        Uploads(directory, tls.node).router,
         Aliases(directory, asking).router,
         Replicas(people.lists).router,
         logs.router,
@@ -170,6 +185,7 @@ async def start(runtime: Runtime) -> None:
     hot = HotRoutes(
         dispatcher,
         unary,
+        prompting,
         metrics,
         authenticator=authenticator,
         max_body=settings.max_body_bytes,
@@ -193,6 +209,7 @@ async def start(runtime: Runtime) -> None:
         lambda: dispatcher.loading.total,
     )
     metrics.watch("weft_gateway_sessions", "Open sessions with replicas", lambda: pool.open_count)
+    metrics.watch("weft_gateway_tokenizers", "Models' templates and tokenizers in memory", lambda: prompting.loaded)
     metrics.watch("weft_gateway_log_position", "Last folded log sequence", lambda: projection.position)
 
     async def watch_log() -> None:
@@ -207,7 +224,10 @@ async def start(runtime: Runtime) -> None:
         logs.stop()
         await asyncio.gather(dispatcher.finish_all(settings.finish_wait_s), unary.finish_all(settings.finish_wait_s))
         await pool.close()
+        await cards.close()
         await people.close()
+        await prompt_step.close()
+        await prompting.close()
 
     runtime.own_http = True
     runtime.on_stop("requests", stop, settings.finish_wait_s + 2.0)

@@ -1,14 +1,16 @@
 """The gateway's settings, from `WEFT_…`."""
 
+import os
 import secrets
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 from weft_contracts.api_key import parse_first_key
-from weft_runtime.settings import BadSetting, ServiceSettings
+from weft_runtime.settings import HTTP_URL, BadSetting, ServiceSettings
 
 from weft_gateway.domain.access import Policy, is_loopback
+from weft_gateway.domain.card_files import CardSettings
 from weft_gateway.domain.client_address import networks
 from weft_gateway.domain.cors import ANY, Cors, origins
 
@@ -70,6 +72,23 @@ class GatewaySettings(ServiceSettings):
     """What clients say of a request for their own books (`metadata`, `user`, …) stands in its log line and span."""
     attribution_key: Path | None = None
     """File whose bytes key the digests of `user` and `safety_identifier`; none: drawn anew at each start."""
+    prompts: Literal["engine", "gateway"] = "gateway"
+    """Who makes prompts of chats: engines, or this gateway wherever its ids were shown to be the engine's."""
+    state: Path | None = None
+    """A folder of this service's own."""
+    metadata_folder: Path | None = None
+    """Where models' small files are kept that prompts are made with; the gateways of a host may share it. Default:
+    `metadata` in the state folder; where there is none, `weft/metadata` in the user's cache folder."""
+    metadata_keep_bytes: Annotated[int, Field(ge=1 << 20)] = 4 << 30
+    """Of all of them; the least used go first."""
+    metadata_most_bytes: Annotated[int, Field(gt=0, le=1 << 30)] = 1 << 30
+    """Of one of them."""
+    hub: Annotated[str, Field(pattern=HTTP_URL)] | None = None
+    """Where those of hub models are asked for that nothing in the mesh gives. Default: what `HF_ENDPOINT` says, else
+    the public hub."""
+    sources_allow: str = ""
+    """Servers that may be asked though their address is private or they speak plain http: `host` or `host:port`, with
+    commas between. The hub's own counts as named."""
     request_log: bool = True
     """One log line for each inference request."""
 
@@ -83,6 +102,7 @@ class GatewaySettings(ServiceSettings):
             )
         if self.require_keys and self.allow_anonymous:
             raise BadSetting("WEFT_REQUIRE_KEYS and WEFT_ALLOW_ANONYMOUS contradict each other: set one of them")
+        self._check_sources()
         if self.attribution_key is not None:
             self.key_of_digests()
         self._check_origins()
@@ -121,6 +141,29 @@ class GatewaySettings(ServiceSettings):
             raise BadSetting(f"WEFT_CORS_ORIGINS: {what}")
         if self.cors_everywhere and not found:
             raise BadSetting("WEFT_CORS_EVERYWHERE says where, not who: set WEFT_CORS_ORIGINS too")
+
+    def _check_sources(self) -> None:
+        if not self.sources_allow:
+            return
+        from weft_files.reach import Reach
+        from weft_sources.environment import as_hosts
+
+        try:
+            Reach(as_hosts(self.sources_allow))
+        except ValueError as error:
+            raise BadSetting(f"WEFT_SOURCES_ALLOW: {error}") from None
+
+    @property
+    def card_settings(self) -> CardSettings:
+        """Where models' small files are kept and asked for."""
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "weft"
+        return CardSettings(
+            self.metadata_folder or (self.state or cache) / "metadata",
+            self.metadata_most_bytes,
+            self.metadata_keep_bytes,
+            self.hub or "",
+            self.sources_allow,
+        )
 
     @property
     def cors(self) -> Cors | None:

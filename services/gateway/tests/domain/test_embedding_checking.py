@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from openai.types.embedding_create_params import EmbeddingCreateParams
-from weft_contracts.facts.values import ModelSpec, SimulatedSource, Weights
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import ModelSpec, Weights
 from weft_dataplane import packed, unpacked
 from weft_gateway.domain.ability import ability_of, check_embeds, check_writes
 from weft_gateway.domain.openai.embeddings import EmbeddingBody, check_embedding, check_length, embedding_answer

@@ -4,7 +4,8 @@ from weft_contracts.facts.model import Deleted, Unservable
 from weft_contracts.facts.node import Approved, Assigned, Expired, Joined, Removed
 from weft_contracts.facts.replica import Evicted, Placed, Unplaceable
 from weft_contracts.facts.run import Failed, Loading, Ready, RunFact, Stopped
-from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpec, Receipt, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpec, Receipt
 from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId, TokenId
 from weft_contracts.subjects import model, node, replica, run
 from weft_gateway.domain.mesh_health import problems_of
@@ -166,6 +167,15 @@ def test_a_failed_revision_is_told_beside_the_one_that_serves() -> None:
 
     assert ModelStanding("loading", f"it starts again after: {DIED}; {said}", 0, 1, 1, failing) == toy.whole()
     assert toy.hope().temporary
+
+
+def test_an_upgrade_of_its_engine_that_failed_is_told_while_the_model_serves() -> None:
+    toy = Toy()
+    toy.place()
+    toy.ready()
+    toy.log.add(model(ID), Unservable(revision=1, reason="echo 2.0 could not be installed", recipe="d2"))
+
+    assert ("ready", "its engine was not upgraded: echo 2.0 could not be installed") == toy.stands()
 
 
 def test_a_model_whose_kept_revision_was_given_up_too_is_not_served() -> None:

@@ -14,7 +14,8 @@ from weft_contracts.facts.node import (
     Unhealthy,
     WentOffline,
 )
-from weft_contracts.facts.values import Addresses, ModelSpec, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import Addresses, ModelSpec
 from weft_contracts.ids import NodeId, TokenId
 from weft_contracts.subjects import MESH, node
 from weft_fleet import Fleet

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from weft_contracts.engines import BUILTIN
 from weft_contracts.engines.profile import Task
-from weft_contracts.facts.values import ModelSpec, SimulatedSource, Weights
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import ModelSpec, Weights
 from weft_gateway.domain.ability import check_reranks
 from weft_gateway.domain.openai.reranking import check_rerank, rerank_answer
 from weft_gateway.domain.refused import Refused

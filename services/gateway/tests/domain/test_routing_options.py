@@ -8,7 +8,8 @@ from weft_contracts.facts.model import Deleted
 from weft_contracts.facts.node import Assigned, Draining, Rejoined, Removed, Unassigned, Unhealthy
 from weft_contracts.facts.replica import Placed
 from weft_contracts.facts.run import Degraded, Loading, Ready
-from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpec, Receipt, Scope, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpec, Receipt, Scope
 from weft_contracts.ids import Incarnation, KeyId, ModelId, NodeId, ReplicaId, replica_id
 from weft_contracts.subjects import Aggregate, model, node, replica, run
 from weft_gateway.domain.caller import NOBODY, Caller

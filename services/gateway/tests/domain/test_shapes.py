@@ -7,25 +7,33 @@ import pytest
 from weft_contracts.budget import parse_budget
 from weft_contracts.commit import Cause
 from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.lora import LoraAdapter
 from weft_contracts.facts.machine import FileFound, FileMissing, PressureChanged, Reported
 from weft_contracts.facts.mesh import BrakeSet
 from weft_contracts.facts.node import Capped, CutOff, Drained, Draining, Joined, Labelled, Rejected, Resumed
 from weft_contracts.facts.replica import Placed, Unplaceable
+from weft_contracts.facts.source import (
+    BuiltinSource,
+    HfSource,
+    HttpsSource,
+    PathSource,
+    S3Source,
+    SimulatedSource,
+    Source,
+    SourceFile,
+    UploadSource,
+)
 from weft_contracts.facts.values import (
     Addresses,
     Backend,
-    BuiltinSource,
     Caps,
     Device,
     DeviceClaim,
     Hardware,
-    LoraAdapter,
     Member,
     MetadataFile,
     ModelSpec,
-    PathSource,
     Receipt,
-    SimulatedSource,
     UnsizedDevice,
     Weights,
 )
@@ -45,7 +53,7 @@ from weft_gateway.domain.shapes import (
     replica_line,
     replica_shape,
 )
-from weft_gateway.domain.value_shapes import caps_shape, file_shape, hardware_shape, spec_shape
+from weft_gateway.domain.value_shapes import caps_shape, file_shape, files_shape, hardware_shape, spec_shape
 from weft_testing.fleet_log import FleetLog
 
 A, ID, ONE = NodeId("n-a"), ModelId("m-toy"), ReplicaId("m-toy-1")
@@ -66,7 +74,9 @@ class Story:
             cpus=8,
             memory=1000,
             devices=(CARD,),
-            unsized=(UnsizedDevice(vendor="amd", name="Radeon"),),
+            disk_free=77,
+            architecture="x86_64",
+            unsized=(UnsizedDevice(vendor="amd", name="Radeon", driver="6.1"),),
             notes=("no nvidia-smi",),
         )
         self.log.add(node(A), joined)
@@ -124,14 +134,23 @@ def test_a_nodes_hardware_is_shown_device_by_device(story: Story) -> None:
         "memory": 100,
         "uuid": "GPU-1",
         "number": CARD.number,
+        "pci": CARD.pci,
         "driver": "570",
         "compute_capability": CARD.compute_capability,
         "unified": False,
         "budget": 90,
         "simulated": False,
     } == shown["devices"][0]
-    assert ("amd", "Radeon") == (shown["unsized"][0]["vendor"], shown["unsized"][0]["name"])
-    assert (8, 1000, ["no nvidia-smi"]) == (shown["cpus"], shown["memory"], shown["notes"])
+    assert [{"vendor": "amd", "name": "Radeon", "uuid": "", "driver": "6.1"}] == shown["unsized"]
+    assert {
+        "cpus": 8,
+        "memory": 1000,
+        "disk_free": 77,
+        "architecture": "x86_64",
+        "notes": ["no nvidia-smi"],
+        "devices": shown["devices"],
+        "unsized": shown["unsized"],
+    } == shown
 
 
 def test_a_node_that_has_not_reported_has_no_hardware_to_show() -> None:
@@ -240,14 +259,47 @@ def test_a_file_is_shown_with_what_its_header_says_or_why_there_is_none() -> Non
         shown["weights"]["vision_heads"],
     )
     assert [{"name": "tokenizer.json", "size": 1, "blake3": "0" * 64}] == shown["metadata"]
+    assert ({"count": 0, "bytes": 0}, None, "") == (shown["files"], shown["pinned"], shown["licence"])
+    assert ("i", "path:/m") == (shown["inspection"], shown["source"])
     missing = FileMissing(inspection=InspectionId("i"), source="path:/m", reason="no such file")
     assert {"type": "file_missing", "v": 1, "inspection": "i", "source": "path:/m", "reason": "no such file"} == (
         file_shape(missing)
     )
 
 
-@pytest.mark.parametrize("source", [SimulatedSource(), BuiltinSource(name="tiny"), PathSource(path="/m")])
-def test_a_spec_is_shown_as_it_was_asked_for(source: BuiltinSource | PathSource | SimulatedSource) -> None:
+FILES = tuple(SourceFile(name=f"{number}.safetensors", size=7, checksum="git:" + "a" * 40) for number in range(2))
+HUB = HfSource(repository="Qwen/Qwen3-0.6B", revision="1" * 40)
+
+
+def test_a_file_at_a_hub_is_shown_with_its_commit_licence_and_count_of_files() -> None:
+    found = FileFound(
+        inspection=InspectionId("i"),
+        source="hf:Qwen/Qwen3-0.6B",
+        size=14,
+        weights=WEIGHTS,
+        files=FILES,
+        pinned=HUB,
+        licence="apache-2.0",
+    )
+    shown: Mapping[str, Any] = {**file_shape(found)}
+    assert ({"count": 2, "bytes": 14}, "apache-2.0") == (shown["files"], shown["licence"])
+    assert f"hf:Qwen/Qwen3-0.6B@{'1' * 40}" == shown["pinned"]
+    assert [file.model_dump() for file in FILES] == files_shape(FILES)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        SimulatedSource(),
+        BuiltinSource(name="tiny"),
+        PathSource(path="/m"),
+        HUB,
+        HttpsSource(url="https://models.example/m.gguf"),
+        S3Source(bucket="models", key="m.gguf", region="eu-1", endpoint="https://s3.example"),
+        UploadSource(name="m.gguf"),
+    ],
+)
+def test_a_spec_is_shown_as_it_was_asked_for_with_its_files_counted(source: Source) -> None:
     spec = ModelSpec(
         source=source,
         engine="llama.cpp",
@@ -261,7 +313,10 @@ def test_a_spec_is_shown_as_it_was_asked_for(source: BuiltinSource | PathSource 
         weights=WEIGHTS,
         adapters=(LoraAdapter(name="l", path="/l", scale=0.5, bytes=6, fingerprint="f"),),
     )
-    assert spec.model_dump(mode="json") == spec_shape(spec)
+    said = spec.model_dump(mode="json")
+    assert said | {"files": {"count": 0, "bytes": 0}} == spec_shape(spec)
+    fetched = spec.model_copy(update={"files": FILES})
+    assert said | {"files": {"count": 2, "bytes": 14}} == spec_shape(fetched)
 
 
 def test_a_model_is_shown_with_how_it_stands() -> None:
@@ -281,10 +336,11 @@ def test_a_model_is_shown_with_how_it_stands() -> None:
         "serves": 1,
         "failing": failing,
         "digest": "d-1",
+        "source": "simulated:",
         "spec": spec_shape(SPEC),
         "created_at": 5.5,
     } == shown
-    detail = openai_model_detail(log.fleet.models[ID], 5.5, stands)
+    detail = openai_model_detail(log.fleet.models[ID], 5.5, stands, "not compared yet")
     assert ("toy", "model", 5, "weft") == (detail["id"], detail["object"], detail["created"], detail["owned_by"])
     assert {
         "id": "m-toy",
@@ -298,6 +354,7 @@ def test_a_model_is_shown_with_how_it_stands() -> None:
         "revision": 1,
         "serves": 1,
         "failing": failing,
+        "no_tokenizer": "not compared yet",
     } == detail["weft"]
     assert model_shape(log.fleet.models[ID], ModelStanding("empty", None, 0, 0), 0.0)["failing"] is None
 

@@ -15,13 +15,15 @@ from weft_contracts.facts.model import Scaled, SpecAccepted, Unservable
 from weft_contracts.facts.node import Approved, Assigned, Healthy, Joined
 from weft_contracts.facts.replica import Placed
 from weft_contracts.facts.run import Loading, Ready
-from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpec, Receipt, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpec, Receipt
 from weft_contracts.gen import session_pb2 as pb
 from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId, TokenId, replica_id
 from weft_contracts.subjects import model, node, replica, run
 from weft_dataplane import EngineFacts, EngineServicer, HostLife, Identity, Ticket, make_server
 from weft_dataplane.scripted import ScriptedEngine
 from weft_gateway.domain.access import Policy
+from weft_gateway.domain.card_files import CardFiles
 from weft_gateway.domain.client_address import networks
 from weft_gateway.domain.cors import Cors
 from weft_gateway.domain.routing.endpoint_state import EndpointState
@@ -30,6 +32,8 @@ from weft_gateway.inbound.http.authenticator import Authenticator
 from weft_gateway.inbound.http.error_metrics import ErrorMetrics
 from weft_gateway.inbound.http.hot_path_protocol import hot_path_protocol
 from weft_gateway.inbound.inference.limits import Limits
+from weft_gateway.inbound.inference.prompt_step import PromptStep
+from weft_gateway.inbound.inference.prompting import Prompting
 from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
 from weft_gateway.inbound.inference.unary_dispatcher import UnaryDispatcher
 from weft_gateway.inbound.metrics import Metrics
@@ -99,7 +103,10 @@ class Front:
         show_replicas: bool = False,
         cors: Cors | None = None,
         trusted: str = "",
+        cards: CardFiles | None = None,
+        submits: bool = False,
     ) -> None:
+        """`cards`: models' small files; `submits`: prompts are made here wherever that can be."""
         self.log = HandLog()
         self.directory = Directory()
         self.log.listen(self._fold)
@@ -110,6 +117,7 @@ class Front:
             self.directory.changed.fire()
 
         self.pool = ConnectionPool("gw", self.directory.endpoints, lambda: self.directory.version, readmitted)
+        self.prompting = Prompting(cards, self.directory, asyncio.get_running_loop().time)
         self.dispatcher = RequestDispatcher(
             self.directory,
             self.pool,
@@ -118,6 +126,7 @@ class Front:
             "gw",
             request_log=noting is not None,
             attribution_key=noting,
+            prompts=PromptStep(self.prompting, submits=submits, counted=self.metrics.prompt_made),
         )
         self.ready = True
         self.keys = Keys()
@@ -127,6 +136,7 @@ class Front:
         hot = HotRoutes(
             self.dispatcher,
             UnaryDispatcher(self.dispatcher, self.metrics, "gw", request_log=False),
+            self.prompting,
             self.metrics,
             authenticator=self.authenticator,
             max_body=max_body,
@@ -134,7 +144,7 @@ class Front:
             show_replicas=show_replicas,
         )
         app = application(
-            [inference_router(), OpenAIModels(self.directory).router, *routers],
+            [inference_router(), OpenAIModels(self.directory, self.prompting.standing).router, *routers],
             [],
             authenticator=self.authenticator,
             max_body=max_body,
@@ -353,6 +363,7 @@ class Fronts:
 
     async def _end(self, front: Front, tasks: "list[asyncio.Task[Any]]") -> None:
         await front.dispatcher.finish_all(0)
+        await front.prompting.close()
         await front.pool.close()
         front.server.force_exit = front.server.should_exit = True
         await asyncio.wait(tasks[:1], timeout=30)

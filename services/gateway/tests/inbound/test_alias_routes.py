@@ -7,7 +7,8 @@ from weft_contracts.aliases import MOST_TARGETS, MOST_WEIGHT, AliasTarget
 from weft_contracts.facts.model import SpecAccepted
 from weft_contracts.facts.name import Aliased
 from weft_contracts.facts.request import AliasRemovalRequested, AliasRequested, Fulfilled
-from weft_contracts.facts.values import ModelSpec, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import ModelId
 from weft_contracts.subjects import model, name
 from weft_gateway.inbound.admin.aliases import Aliases

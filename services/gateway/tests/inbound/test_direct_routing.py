@@ -6,7 +6,8 @@ from weft_contracts.api_key import hash_of, key_id, prefix_of, secret_of
 from weft_contracts.facts.key import Created
 from weft_contracts.facts.model import SpecAccepted
 from weft_contracts.facts.node import Draining
-from weft_contracts.facts.values import ModelSpec, Scope, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import ModelSpec, Scope
 from weft_contracts.ids import ModelId
 from weft_contracts.subjects import api_key, model, node
 

@@ -4,7 +4,8 @@ import asyncio
 import base64
 
 from weft_contracts.facts.model import SpecAccepted
-from weft_contracts.facts.values import ModelSpec, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import ModelSpec
 from weft_contracts.gen import session_pb2 as pb
 from weft_contracts.subjects import model
 from weft_dataplane import RequestRefused, packed

@@ -240,12 +240,7 @@ async def test_a_replica_that_says_busy_sends_the_request_elsewhere(fronts: Fron
     front = await fronts.open()
     first, second = await front.a_replica(1), await front.a_replica(2)
     first.engine.refuse = RequestRefused(pb.FAULT_BUSY, "full")
-    wire = await fronts.connect(front)
-    for _ in range(3):
-        wire.post(WHOLE)
-        await second.engine.has(1)
-        second.engine.finish_all()
-        assert 200 == (await wire.answer()).status
+    await three_are_answered_by(second, await fronts.connect(front))
 
 
 async def test_usage_of_a_resumed_stream_counts_both_parts(fronts: Fronts) -> None:
@@ -264,6 +259,14 @@ async def test_usage_of_a_resumed_stream_counts_both_parts(fronts: Fronts) -> No
     said = (await wire.answer()).json()
     assert "abc" == said["choices"][0]["message"]["content"]
     assert 3 == said["usage"]["completion_tokens"]
+
+
+async def three_are_answered_by(replica: Any, wire: Any) -> None:
+    for _ in range(3):
+        wire.post(WHOLE)
+        await replica.engine.has(1)
+        replica.engine.finish_all()
+        assert 200 == (await wire.answer()).status
 
 
 async def which(first: Any, second: Any) -> tuple[Any, Any]:
@@ -298,12 +301,7 @@ async def test_a_retiring_replica_is_left_alone(fronts: Fronts) -> None:
     front = await fronts.open()
     first, second = await front.a_replica(1), await front.a_replica(2)
     first.engine.refuse = RequestRefused(pb.FAULT_RETIRING, "this replica retires")
-    wire = await fronts.connect(front)
-    for _ in range(3):
-        wire.post(WHOLE)
-        await second.engine.has(1)
-        second.engine.finish_all()
-        assert 200 == (await wire.answer()).status
+    await three_are_answered_by(second, await fronts.connect(front))
     assert {first.id: "is retiring", second.id: None} == front.pool.ejections()
 
 

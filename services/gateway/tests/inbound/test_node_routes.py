@@ -18,6 +18,7 @@ from weft_gateway.domain.access import MAX_NODES_BODY, NODE_ROUTES
 from weft_gateway.domain.rate_limiter import LIMITS
 from weft_gateway.inbound.nodes.heartbeats import Heartbeats
 from weft_gateway.inbound.nodes.joining import Joining
+from weft_gateway.inbound.nodes.node_files import NodeFiles
 from weft_gateway.inbound.nodes.node_secrets import NodeSecrets
 from weft_gateway.inbound.nodes.registration_quota import RegistrationQuota
 from weft_gateway.inbound.nodes.self_service import SelfService
@@ -55,8 +56,9 @@ def routes() -> Sequence[APIRouter]:
     asking: Any = None
     quota = RegistrationQuota(Registrations(), JoinLimits())
     joining = Joining(directory, Tokens(), asking, credential, quota)
-    secrets = NodeSecrets(directory, asking)
-    return [joining.router, Heartbeats(directory).router, SelfService(directory, asking).router, secrets.router]
+    secrets, files = NodeSecrets(directory, asking), NodeFiles(directory)
+    own = SelfService(directory, asking).router
+    return [joining.router, Heartbeats(directory).router, own, secrets.router, files.router]
 
 
 def signed(what: str = "credential", key: KeyPair = KEY) -> dict[str, str]:

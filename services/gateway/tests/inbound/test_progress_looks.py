@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from weft_contracts.facts.model import Scaled, SpecAccepted
 from weft_contracts.facts.node import Assigned, Joined, Unassigned
 from weft_contracts.facts.replica import Placed
-from weft_contracts.facts.run import Installing, Loading, Ready, Stopped
-from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpec, Receipt, SimulatedSource
+from weft_contracts.facts.run import Fetching, Installing, Loading, Ready, Stopped
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpec, Receipt
 from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId, TokenId, replica_id
-from weft_contracts.signals import InstallSaid, LoadSaid, MemorySaid, NodeProgress
+from weft_contracts.signals import FetchSaid, InstallSaid, LoadSaid, MemorySaid, NodeProgress
 from weft_contracts.subjects import model, node, replica, run
 from weft_gateway.domain.progress_board import COUNTS_S, ProgressBoard
 from weft_gateway.inbound.admin.rendered_progress import REPLICAS_SHOWN, RenderedProgress
@@ -60,14 +61,15 @@ def looked(rendered: RenderedProgress) -> dict[str, Any]:
     return whole
 
 
-FACTS = ("installing", "loading", "ready", "stopped", "unassigned")
-SAID = ("installs", "loads", "memory", "nothing")
+FACTS = ("installing", "fetching", "loading", "ready", "stopped", "unassigned")
+SAID = ("installs", "fetches", "loads", "memory", "nothing")
 
 
 def fact_of(what: str, on: NodeId, id: ReplicaId) -> tuple[Any, Any]:
     """A fact about a replica on a node, with its aggregate."""
     facts: dict[str, Any] = {
         "installing": Installing(epoch=1, engine="simulated"),
+        "fetching": Fetching(epoch=1, bytes=2),
         "loading": Loading(epoch=1, incarnation=Incarnation("i")),
         "ready": Ready(epoch=1, incarnation=Incarnation("i"), port=1, engine="simulated", engine_version="1"),
         "stopped": Stopped(epoch=1, why="exited"),
@@ -81,6 +83,7 @@ def said_of(what: str, on: NodeId, id: ReplicaId) -> NodeProgress:
     return NodeProgress(
         node=on,
         installs=(INSTALL,) if what == "installs" else (),
+        fetches=(FetchSaid(replica=id, source="s", phase="fetching"),) if what == "fetches" else (),
         loads=(LoadSaid(replica=id, taken=1, total=2, loading_s=9.0),) if what == "loads" else (),
         memory=(MemorySaid(replica=id, device=0, used=3),) if what == "memory" else (),
     )

@@ -10,7 +10,8 @@ import uvicorn
 from weft_contracts.facts.model import Scaled, SpecAccepted
 from weft_contracts.facts.node import Approved, Assigned, Healthy, Joined
 from weft_contracts.facts.replica import Placed, Unplaceable
-from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpec, Receipt, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpec, Receipt
 from weft_contracts.ids import ModelId, NodeId, TokenId, replica_id
 from weft_contracts.subjects import model, node, replica
 from weft_gateway.inbound.admin import logs

@@ -10,7 +10,8 @@ from weft_contracts.facts.model import Scaled, SpecAccepted
 from weft_contracts.facts.node import Approved, Assigned, CutOff, Joined
 from weft_contracts.facts.replica import Placed
 from weft_contracts.facts.request import Fulfilled, SecretRemovalRequested, SecretRequested
-from weft_contracts.facts.values import Addresses, Member, ModelSpec, Receipt, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import Addresses, Member, ModelSpec, Receipt
 from weft_contracts.ids import ModelId, NodeId, ReplicaId, TokenId, node_id_of
 from weft_contracts.secrets import MOST_BYTES, UNREADABLE
 from weft_contracts.subjects import MESH, model, node, replica

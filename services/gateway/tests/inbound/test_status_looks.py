@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +18,8 @@ from weft_contracts.facts.model import Deleted, Scaled, SpecAccepted, Unservable
 from weft_contracts.facts.node import Approved, Assigned, Healthy, Joined, Rejoined, Removed, Unassigned, Unhealthy
 from weft_contracts.facts.replica import Placed
 from weft_contracts.facts.run import Loading, Ready, Stopped
-from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpec, Receipt, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpec, Receipt
 from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId, TokenId, replica_id
 from weft_contracts.signals import MemorySaid, NodeProgress
 from weft_contracts.subjects import model, node, replica, run
@@ -108,9 +110,14 @@ TYPES: dict[str, Any] = {"nodes": weft_api.Node, "models": weft_api.Model, "repl
 LINES: dict[str, Any] = {**TYPES, "replicas": weft_api.ShownReplicaLine}
 
 
+@cache
+def validator(kind: Any) -> Any:
+    return jsonschema_rs.validator_for(schema_of(kind))
+
+
 def faults(kind: Any, answer: Any) -> list[str]:
     """What of an answer is not as its type has it."""
-    return [error.message for error in jsonschema_rs.validator_for(schema_of(kind)).iter_errors(answer)]
+    return [error.message for error in validator(kind).iter_errors(answer)]
 
 
 @settings(max_examples=50)

@@ -9,7 +9,8 @@ from weft_contracts.facts.node import Approved, Assigned, Healthy, Joined, Remov
 from weft_contracts.facts.replica import Placed
 from weft_contracts.facts.request import DeployRequested, Fulfilled, Rejected
 from weft_contracts.facts.run import Failed, Loading, Ready, Stopped
-from weft_contracts.facts.values import Addresses, Member, ModelSpec, Receipt, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import Addresses, Member, ModelSpec, Receipt
 from weft_contracts.ids import Incarnation, ModelId, NodeId, RequestId, TokenId, replica_id
 from weft_contracts.subjects import model, node, replica, request, run
 from weft_gateway.projections.directory import Directory

@@ -13,7 +13,10 @@ from weft_gateway.domain.refused import Refused
 
 Policy = Literal["local", "keys", "anyone"]
 """Who needs no key. `local`: this machine, by its own name and no foreign page; `keys`: nobody; `anyone`: everybody."""
-_OF_NODES = ("register", "credential", "heartbeat", "models", "drain", "resume", "deregister", "secret")
+_OF_NODES = (
+    *("register", "credential", "heartbeat", "models", "drain", "resume", "deregister", "secret"),
+    *("files/near", "files/reader"),
+)
 NODE_ROUTES = frozenset({f"/api/node/{what}" for what in _OF_NODES})
 """The nodes' own routes: each checks a token or a signature itself."""
 REGISTER = "/api/node/register"

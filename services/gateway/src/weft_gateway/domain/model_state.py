@@ -41,6 +41,8 @@ def standing(model: ModelView, replicas: Sequence[ReplicaView]) -> ModelStanding
         reason = f"{reason.rstrip('.')}; {said}" if reason else said
     elif model.replacing and reason is None:
         reason = _trouble_of_newest(model, coming)
+    elif reason is None and (refused := model.refused_for(model.current)):
+        reason = f"its engine was not upgraded: {list(refused.values())[-1]}"
     serves = None if model.kept is None else model.serving.number
     return ModelStanding(state, reason, ready, len(wanted), serves, failing)
 

@@ -80,4 +80,31 @@ class SecretPollBody(SignedBody, frozen=True, forbid_unknown_fields=True):
     """The version that it has; 0: none."""
 
 
-NODE_BODIES = (RegisterBody, SignedBody, SignedDrainBody, HeartbeatBody, SecretPollBody)
+_FILES = "^[0-9a-f]{16}" + _END
+
+
+class FilesNearBody(SignedBody, frozen=True, forbid_unknown_fields=True):
+    """Files that the node needs, signed over `weft-files-near:<files>:<node>:<nonce>`."""
+
+    files: Annotated[str, Meta(pattern=_FILES)]
+    """Their digest."""
+
+
+class FilesReaderBody(SignedBody, frozen=True, forbid_unknown_fields=True):
+    """A node that is asked for files by another asks whether that one may have them: signed over
+    `weft-files-reader:<files>:<node>:<nonce>`."""
+
+    files: Annotated[str, Meta(pattern=_FILES)]
+    reader: SignedBody
+    """The other one's words, signed over `weft-files:<files>:<node>:<its own id>:<nonce>`."""
+
+
+NODE_BODIES = (
+    RegisterBody,
+    SignedBody,
+    SignedDrainBody,
+    HeartbeatBody,
+    SecretPollBody,
+    FilesNearBody,
+    FilesReaderBody,
+)

@@ -2,20 +2,26 @@
 
 import weft_api as api
 from weft_contracts.ids import NodeId
-from weft_contracts.signals import InstallPhase, InstallSaid, LoadSaid
+from weft_contracts.signals import FetchPhase, FetchSaid, InstallPhase, InstallSaid, LoadSaid
 from weft_fleet import Fleet, ReplicaView
 
 from weft_gateway.domain.progress_board import ProgressBoard
-from weft_gateway.domain.time_left import span, time_left
+from weft_gateway.domain.time_left import LEAST_S, span, time_left
 
 _PHASES: dict[InstallPhase, str] = {
     "queued": "waits for other installs",
     "waiting": "another worker of its machine installs it",
     "resolving": "choosing packages",
     "fetching": "fetching packages",
+    "building": "building it for this machine's devices, which takes long",
     "placing": "putting packages in place",
     "checking": "trying it out",
 }
+_FETCHES: dict[FetchPhase, str] = {
+    "waiting": "other models are fetched first",
+    "placing": "files fetched, putting them in place",
+}
+_DECIMAL = ("B", "kB", "MB", "GB", "TB")
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -43,6 +49,28 @@ def install_shape(said: InstallSaid) -> api.InstallProgress:
     }
 
 
+def fetch_shape(node: NodeId, said: FetchSaid) -> api.FetchProgress:
+    """One fetch of a model's files."""
+    rate = said.rate if said.phase == "fetching" and said.rate >= 1 and said.fetching_s >= LEAST_S else None
+    left = (said.total - said.fetched) / rate if rate is not None and said.total > said.fetched else None
+    about = _FETCHES.get(said.phase, "")
+    if not about:
+        done = 100 * said.fetched // said.total if said.total else 0
+        speed = f", {_decimal(rate)}/s" if rate is not None else ""
+        about = f"fetching {min(done, 100)} % of {_decimal(said.total)}{speed}{_rest(left)}"
+    return {
+        "node": node,
+        "phase": said.phase,
+        "source": said.source,
+        "file": said.file or None,
+        "fetched": said.fetched,
+        "total": said.total,
+        "rate": rate,
+        "left_s": left,
+        "about": about,
+    }
+
+
 def load_shape(node: NodeId, said: LoadSaid) -> api.LoadProgress:
     """One load of a node."""
     left = time_left(said.taken, said.total, said.loading_s)
@@ -62,13 +90,22 @@ def replica_progress(fleet: Fleet, board: ProgressBoard, view: ReplicaView) -> a
     installs, loads = [_install_for(board, view, m.node) for m in view.members], _loads_of(board, view)
     install = next((each for each in installs if each is not None), None)
     load = min(loads, key=lambda each: each["taken"] / max(each["total"], 1), default=None)
+    fetch = min(_fetches_of(board, view), key=lambda each: each["fetched"] / max(each["total"], 1), default=None)
     used = _used_by(board, view)
-    if install is None and load is None and not used:
+    if install is None and fetch is None and load is None and not used:
         return None
     about = load["about"] if load is not None else ""
+    if fetch is not None:
+        about = fetch["about"]
     if install is not None:
         about = install["about"] if install["overdue"] else f"installing {install['engine']}: {install['about']}"
-    return {"about": about, "install": install, "load": load, "devices": _devices(fleet, view, used)}
+    return {
+        "about": about,
+        "install": install,
+        "fetch": fetch,
+        "load": load,
+        "devices": _devices(fleet, view, used),
+    }
 
 
 def _install_for(board: ProgressBoard, view: ReplicaView, node: NodeId) -> api.InstallProgress | None:
@@ -78,6 +115,15 @@ def _install_for(board: ProgressBoard, view: ReplicaView, node: NodeId) -> api.I
         return None
     fitting = [each for each in said.installs if each.engine == run.engine]
     return install_shape(fitting[0]) if fitting else None
+
+
+def _fetches_of(board: ProgressBoard, view: ReplicaView) -> list[api.FetchProgress]:
+    found: list[api.FetchProgress] = []
+    for member in view.members:
+        run, said = view.runs.get(member.node), board.of(member.node)
+        if said is not None and run is not None and run.phase == "fetching":
+            found += [fetch_shape(member.node, each) for each in said.fetches if each.replica == view.id]
+    return found
 
 
 def _loads_of(board: ProgressBoard, view: ReplicaView) -> list[api.LoadProgress]:
@@ -119,6 +165,14 @@ def _devices(fleet: Fleet, view: ReplicaView, used: dict[tuple[NodeId, int], int
                 }
             )
     return found
+
+
+def _decimal(size: float) -> str:
+    """Bytes as sources count them: `40 MB`, `2.1 GB`."""
+    unit = 0
+    while size >= 999.5 and unit < len(_DECIMAL) - 1:
+        size, unit = size / 1000, unit + 1
+    return f"{size:.1f} {_DECIMAL[unit]}" if unit > 0 and size < 9.95 else f"{size:.0f} {_DECIMAL[unit]}"
 
 
 def _of(done: int, total: int) -> str:

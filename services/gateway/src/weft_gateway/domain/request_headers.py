@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable
 
+from weft_contracts.uploads import MOST_CHUNK
+
 from weft_gateway.domain.refused import Refused
 
 _SANE = re.compile(r"[A-Za-z0-9._:-]{1,64}")
@@ -15,6 +17,19 @@ def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str | None:
         if key == name:
             return value.decode("latin-1")
     return None
+
+
+def check_chunk(headers: Iterable[tuple[bytes, bytes]]) -> None:
+    """Refuse a part of a file whose length isn't told, is too much, or is compressed. Raises Refused."""
+    told = dict(headers)
+    if told.get(b"content-encoding", b"identity").lower() != b"identity":
+        raise Refused(415, "A compressed part of a file is not supported.", param="content-encoding")
+    closing = {"connection": "close"}
+    if b"transfer-encoding" in told:
+        raise Refused(411, "A part of a file says its length: want Content-Length.", headers=closing)
+    if int(told.get(b"content-length", b"0")) > MOST_CHUNK:
+        what = f"The part is larger than {MOST_CHUNK} bytes; send the file in smaller ones."
+        raise Refused(413, what, code="body_too_large", headers=closing)
 
 
 def check_json(headers: Iterable[tuple[bytes, bytes]]) -> None:

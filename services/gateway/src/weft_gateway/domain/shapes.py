@@ -7,6 +7,7 @@ import weft_api as api
 from weft_contracts.commit import Recorded
 from weft_contracts.facts.mesh import BrakeSet
 from weft_contracts.facts.request import Fulfilled, Rejected
+from weft_contracts.source_keys import source_key
 from weft_fleet import ModelView, NodeAssignments, NodeView, ReplicaView, RunView
 
 from weft_gateway.domain.ability import ability_of
@@ -97,6 +98,7 @@ def model_shape(view: ModelView, stands: ModelStanding, created: float) -> api.M
         "serves": stands.serves,
         "failing": failing_shape(stands),
         "digest": view.digest,
+        "source": source_key(view.spec.source),
         "spec": spec_shape(view.spec),
         "created_at": created,
     }
@@ -107,8 +109,13 @@ def openai_model(view: ModelView, created: float) -> api.OpenAIModel:
     return {"id": view.name, "object": "model", "created": int(created), "owned_by": "weft"}
 
 
-def openai_model_detail(view: ModelView, created: float, stands: ModelStanding) -> api.OpenAIModelDetail:
-    """OpenAI's shape and, under `weft`, how the model stands and what the revision that serves can do."""
+def openai_model_detail(
+    view: ModelView, created: float, stands: ModelStanding, no_tokenizer: str
+) -> api.OpenAIModelDetail:
+    """OpenAI's shape and, under `weft`, how the model stands and what the revision that serves can do.
+
+    `no_tokenizer`: why this gateway makes none of its token ids; empty: it can.
+    """
     spec = view.serving.spec
     return {
         **openai_model(view, created),
@@ -124,6 +131,7 @@ def openai_model_detail(view: ModelView, created: float, stands: ModelStanding) 
             "revision": view.revision,
             "serves": stands.serves,
             "failing": failing_shape(stands),
+            "no_tokenizer": no_tokenizer or None,
         },
     }
 

@@ -3,20 +3,29 @@
 import weft_api as api
 from weft_contracts.budget import budget_text
 from weft_contracts.facts.machine import FileFound, FileMissing
+from weft_contracts.facts.source import (
+    BuiltinSource,
+    HfSource,
+    HttpsSource,
+    PathSource,
+    S3Source,
+    SimulatedSource,
+    Source,
+    SourceFiles,
+    UploadSource,
+)
 from weft_contracts.facts.values import (
     Addresses,
     Backend,
-    BuiltinSource,
     Caps,
     Device,
     Hardware,
     Member,
     ModelSpec,
-    PathSource,
-    SimulatedSource,
     UnsizedDevice,
     Weights,
 )
+from weft_contracts.source_keys import source_key
 
 
 def addresses_shape(addresses: Addresses) -> api.Addresses:
@@ -45,6 +54,7 @@ def _device(device: Device) -> api.Device:
         "memory": device.memory,
         "uuid": device.uuid,
         "number": device.number,
+        "pci": device.pci,
         "driver": device.driver,
         "compute_capability": device.compute_capability,
         "unified": device.unified,
@@ -94,7 +104,19 @@ def file_shape(found: FileFound | FileMissing) -> api.FileFound | api.FileMissin
         "size": found.size,
         "weights": _weights(found.weights),
         "metadata": [{"name": each.name, "size": each.size, "blake3": each.blake3} for each in found.metadata],
+        "files": _counted(found.files),
+        "pinned": source_key(found.pinned) if found.pinned is not None else None,
+        "licence": found.licence,
     }
+
+
+def files_shape(files: SourceFiles) -> list[api.SourceFile]:
+    """What workers fetch for a model."""
+    return [{"name": file.name, "size": file.size, "checksum": file.checksum} for file in files]
+
+
+def _counted(files: SourceFiles) -> api.CountedFiles:
+    return {"count": len(files), "bytes": sum(file.size for file in files)}
 
 
 def spec_shape(spec: ModelSpec) -> api.ModelSpec:
@@ -120,10 +142,11 @@ def spec_shape(spec: ModelSpec) -> api.ModelSpec:
             }
             for adapter in spec.adapters
         ],
+        "files": _counted(spec.files),
     }
 
 
-def _source(source: BuiltinSource | PathSource | SimulatedSource) -> api.Source:
+def _source(source: Source) -> api.Source:
     match source:
         case BuiltinSource():
             return {"kind": source.kind, "name": source.name}
@@ -131,6 +154,34 @@ def _source(source: BuiltinSource | PathSource | SimulatedSource) -> api.Source:
             return {"kind": source.kind, "path": source.path}
         case SimulatedSource():
             return {"kind": source.kind}
+        case HfSource():
+            hub: api.HfSource = {
+                "kind": source.kind,
+                "repository": source.repository,
+                "revision": source.revision,
+                "file": source.file,
+            }
+            if source.secret:
+                hub["secret"] = source.secret
+            return hub
+        case HttpsSource():
+            web: api.HttpsSource = {"kind": source.kind, "url": source.url}
+            if source.secret:
+                web["secret"] = source.secret
+            return web
+        case S3Source():
+            bucket: api.S3Source = {
+                "kind": source.kind,
+                "bucket": source.bucket,
+                "key": source.key,
+                "region": source.region,
+                "endpoint": source.endpoint,
+            }
+            if source.secret:
+                bucket["secret"] = source.secret
+            return bucket
+        case UploadSource():
+            return {"kind": source.kind, "name": source.name}
 
 
 def _weights(weights: Weights) -> api.Weights:

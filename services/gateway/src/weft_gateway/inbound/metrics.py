@@ -8,6 +8,7 @@ from collections.abc import Callable
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
 from weft_gateway.inbound.inference.in_flight_choice import InFlightChoice
+from weft_gateway.inbound.inference.prompt_step import Made
 
 _SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 _PER_TOKEN = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5)
@@ -60,6 +61,12 @@ class Metrics:
             ("alias", "model", "error_type"),
             registry=registry,
         )
+        self._prompts = Counter(
+            "weft_gateway_prompts",
+            "Prompts by who made their token ids, and those that this gateway refused since they don't fit",
+            ("made",),
+            registry=registry,
+        )
         self._shed = Counter("weft_gateway_shed", "Clients dropped because they read too slowly", registry=registry)
 
     def watch(self, name: str, what: str, read: Callable[[], float]) -> None:
@@ -101,6 +108,10 @@ class Metrics:
     def went_elsewhere(self, how: str) -> None:
         """See request_dispatcher.RequestMetrics."""
         self._elsewhere.labels(how).inc()
+
+    def prompt_made(self, by: Made) -> None:
+        """Who made a prompt; see prompt_step."""
+        self._prompts.labels(by).inc()
 
     def shed(self) -> None:
         """A slow client was dropped."""

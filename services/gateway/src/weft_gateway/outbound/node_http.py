@@ -1,22 +1,25 @@
-"""A GET from a node's own HTTP server, at its registered address: the answer's head, then its body in pieces.
+"""What a node's own HTTP server is asked, at its registered address: the answer's head, then its body in pieces.
 
 Over asyncio's streams and httptools, which the gateway's own server has loaded anyway: an HTTP client would cost
-this process 8 MB for a route that is rarely asked. What isn't read is not taken from the socket, so a slow reader
-holds nothing.
+this process 8 MB for routes that are rarely asked. What isn't read is not taken from the socket, so a slow reader
+holds nothing; nor is more given to a socket than its other end takes.
 """
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncGenerator, Mapping
 from ssl import SSLError
 from types import TracebackType
 from typing import Any, Self
 
 import httptools
+from weft_contracts.engines.server_url import fault_of_address
 
 _CONNECT_S = 5.0
 _READ = 64 * 1024
 _MAX_HEAD = 64 * 1024
+_MOST_ADDRESSES = 16
 
 
 class NodeUnreachable(Exception):
@@ -34,6 +37,11 @@ class NodeResponse:
         self._head_done = self._done = False
         self._host_closed = False
         self.status = 0
+        self.headers: dict[str, str] = {}
+        """By their names in lower case; the last of each name."""
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         self.status = self._parser.get_status_code()
@@ -68,11 +76,11 @@ class NodeResponse:
             raise NodeUnreachable(f"was not done within {within_s:g} s") from None
         return bytes(found)
 
-    async def head(self) -> None:
-        """Read up to the status. Raises NodeUnreachable."""
+    async def head(self, within_s: float = _CONNECT_S) -> None:
+        """Read up to the status; `within_s` bounds each silence. Raises NodeUnreachable."""
         seen = 0
         while not self._head_done:
-            seen += await self._feed(_CONNECT_S)
+            seen += await self._feed(within_s)
             if seen > _MAX_HEAD and not self._head_done:
                 raise NodeUnreachable("does not answer in HTTP")
 
@@ -93,6 +101,7 @@ class NodeResponse:
     def close(self) -> None:
         """Let the connection go, read to its end or not."""
         self._writer.transport.abort()
+        self._parser = None  # it knows us: a circle would keep what TLS has buffered until the collector comes by
 
     async def __aenter__(self) -> Self:
         return self
@@ -108,9 +117,76 @@ async def get(host: str, port: int, path: str, secured: Mapping[str, Any] | None
 
     `secured`: over TLS, as `asyncio.open_connection` takes it (`ssl`, `server_hostname`); None: plain.
     """
+    reader, writer = await _connected(host, port, secured)
+    answer = NodeResponse(reader, writer)
     try:
-        connecting = asyncio.open_connection(host, port, limit=_READ, **(secured or {}))
-        reader, writer = await asyncio.wait_for(connecting, _CONNECT_S)
+        writer.write(_head("GET", host, port, path, {}))
+        await answer.head()
+    except BaseException:
+        with contextlib.suppress(Exception):
+            answer.close()
+        raise
+    return answer
+
+
+async def put(
+    host: str,
+    port: int,
+    path: str,
+    headers: Mapping[str, str],
+    pieces: AsyncGenerator[bytes],
+    length: int,
+    secured: Mapping[str, Any] | None = None,
+    *,
+    silence_s: float,
+    answer_s: float,
+) -> NodeResponse:
+    """Give a body of so many bytes, piece by piece as the node takes them; a node that answers before is given no more.
+
+    Raises NodeUnreachable, and what `pieces` raises, after which the node sees its request broken off.
+    """
+    reader, writer = await _connected(host, port, secured)
+    answer = NodeResponse(reader, writer)
+    answered = asyncio.ensure_future(answer.head(answer_s))
+    answered.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    try:
+        writer.write(_head("PUT", host, port, path, {**headers, "content-length": str(length)}))
+        async for piece in pieces:
+            if answered.done() or not await _given(writer, piece, silence_s):
+                break
+        await answered
+    except BaseException:
+        answered.cancel()
+        with contextlib.suppress(Exception):
+            answer.close()
+        raise
+    return answer
+
+
+async def _given(writer: asyncio.StreamWriter, piece: bytes, silence_s: float) -> bool:
+    """Whether the other end still takes what is written; if it has closed, its answer may say why."""
+    try:
+        writer.write(piece)
+        async with asyncio.timeout(silence_s):
+            await writer.drain()
+    except TimeoutError:
+        raise NodeUnreachable(f"took nothing for {silence_s:g} s") from None
+    except OSError:
+        return False
+    return True
+
+
+async def _connected(
+    host: str, port: int, secured: Mapping[str, Any] | None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    named: dict[str, Any] = {"server_hostname": host, **secured} if secured else {}
+    try:
+        async with asyncio.timeout(_CONNECT_S):
+            *others, last = await _addresses(host, port)
+            for address in others:
+                with contextlib.suppress(OSError):
+                    return await asyncio.open_connection(address, port, limit=_READ, **named)
+            return await asyncio.open_connection(last, port, limit=_READ, **named)
     except TimeoutError:
         raise NodeUnreachable(f"did not take a connection within {_CONNECT_S:g} s") from None
     except SSLError as error:
@@ -119,13 +195,31 @@ async def get(host: str, port: int, path: str, secured: Mapping[str, Any] | None
         raise NodeUnreachable(f"takes no connection ({why(error)})") from None
     except (OSError, UnicodeError) as error:
         raise NodeUnreachable(f"takes no connection ({getattr(error, 'strerror', None) or error})") from None
-    answer = NodeResponse(reader, writer)
+
+
+async def _addresses(host: str, port: int) -> list[str]:
+    """What a registered host comes to, at least one, each checked. A worker registers where it likes, and what is
+    connected to is what was checked: the name is not resolved again.
+
+    Raises NodeUnreachable, OSError, UnicodeError.
+    """
     try:
-        name = f"[{host}]" if ":" in host else host
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: {name}:{port}\r\nConnection: close\r\n\r\n".encode("ascii"))
-        await answer.head()
-    except BaseException:
-        with contextlib.suppress(Exception):
-            answer.close()
-        raise
-    return answer
+        faults = {host: fault_of_address(host)}
+    except ValueError:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = [str(each[4][0]) for each in found][:_MOST_ADDRESSES]
+        faults = {address: fault_of_address(address) for address in addresses}
+    for fault in faults.values():
+        if fault is not None:
+            raise NodeUnreachable(f"is not asked: {fault}")
+    if not faults:
+        raise OSError(f"{host} has no address")
+    return list(faults)
+
+
+def _head(method: str, host: str, port: int, path: str, headers: Mapping[str, str]) -> bytes:
+    """Raises UnicodeError for what can't stand in a head."""
+    name = f"[{host}]" if ":" in host else host
+    lines = [f"{method} {path} HTTP/1.1", f"Host: {name}:{port}", "Connection: close"]
+    lines += [f"{each}: {value}" for each, value in headers.items()]
+    return "".join(f"{line}\r\n" for line in (*lines, "")).encode("ascii")

@@ -7,6 +7,7 @@ from weft_contracts.commit import Cause, Recorded
 from weft_contracts.facts.artifact import Refused, Verified
 from weft_contracts.facts.values import MetadataFile
 from weft_contracts.ids import ArtifactId, ModelId, NodeId, ReplicaId, artifact_id
+from weft_contracts.published_card import elsewhere_of
 from weft_fleet import Fleet, NodeView, ReplicaView
 
 from weft_metadata_cache.domain.artifacts import Artifact, Artifacts, fault_of
@@ -19,7 +20,7 @@ _SAYABLE = 4096
 class Limits:
     """What bounds the fetching."""
 
-    most_bytes: int = 64 << 20
+    most_bytes: int = 1 << 30
     """The largest file."""
     tries: int = 5
     """Times that a node is asked for a file, for each time that its run becomes ready."""
@@ -44,6 +45,10 @@ class Fetch:
     replica: ReplicaId
     cause: Cause
     """The run's `ready` that offers the file."""
+    self_hosted: bool = True
+    """Whether the node offers it."""
+    elsewhere: tuple[str, ...] = ()
+    """See `CardFile`."""
     fault: str | None = None
 
 
@@ -106,6 +111,8 @@ def _answers(node: NodeId, file: MetadataFile, sequence: int, fetch: Fetch, sinc
 
 def _offered(state: State, replica: ReplicaView, limits: Limits) -> Iterator[tuple[Fetch, Artifact, int]]:
     """Each file that a replica's runs offer, with its artifact and the log position of the offer."""
+    model = state.fleet.models.get(replica.model)
+    _, spec = model.specs.get(replica.revision, ("", None)) if model is not None else ("", None)
     for run in replica.runs.values():
         node = state.fleet.nodes.get(run.node)
         if node is None or node.removed:
@@ -115,6 +122,8 @@ def _offered(state: State, replica: ReplicaView, limits: Limits) -> Iterator[tup
                 continue
             id = artifact_id(replica.model, replica.revision, file.name)
             artifact = state.artifacts[id]
+            self_hosted, elsewhere = run.self_hosted is not False, elsewhere_of(spec, file) if spec is not None else ()
+            where = _unreachable(node) if self_hosted else _nowhere(file, elsewhere)
             fetch = Fetch(
                 id=id,
                 sequence=artifact.sequence,
@@ -126,7 +135,9 @@ def _offered(state: State, replica: ReplicaView, limits: Limits) -> Iterator[tup
                 port=node.addresses.http_port,
                 replica=replica.id,
                 cause=Cause(run.correlation_id, run.event_id),
-                fault=fault_of(file, limits.most_bytes) or _unreachable(node) or _other(artifact, file),
+                self_hosted=self_hosted,
+                elsewhere=elsewhere,
+                fault=fault_of(file, limits.most_bytes) or where or _other(artifact, file),
             )
             yield fetch, artifact, run.sequence
 
@@ -135,6 +146,12 @@ def _unreachable(node: NodeView) -> str | None:
     if 0 < node.addresses.http_port < 65536:
         return None
     return f"{node.name} has no file server: its registered port is {node.addresses.http_port}"
+
+
+def _nowhere(file: MetadataFile, elsewhere: tuple[str, ...]) -> str | None:
+    if any(not each.startswith("/") for each in elsewhere):
+        return None
+    return f"{file.name} is not offered by its node, whose worker offers no such files, and lies at no source"
 
 
 def _other(artifact: Artifact, file: MetadataFile) -> str | None:

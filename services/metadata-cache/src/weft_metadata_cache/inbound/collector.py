@@ -10,12 +10,13 @@ from weft_contracts.commit import Commit, Guard
 from weft_contracts.facts.artifact import Refused, Verified
 from weft_contracts.ids import ArtifactId
 from weft_eventlog import Conflict, EventLog, LogUnavailable, Projection
+from weft_files import NoRoom
 from weft_runtime.decider import told
 from weft_runtime.health import Health
 from weft_runtime.logs import get_logger
 
 from weft_metadata_cache.domain.due_fetches import Fetch, Limits, State, due_fetches
-from weft_metadata_cache.outbound.fetch import Fetcher, NotServed, Unreachable
+from weft_metadata_cache.outbound.fetch import Fetcher, NotServed
 from weft_metadata_cache.outbound.store import Store
 
 AT_ONCE = 4
@@ -23,6 +24,8 @@ AT_ONCE = 4
 TICK = 1.0
 _AWAY = 5.0
 """Seconds until a file is tried again when the log or the store was away."""
+_MOST_REASON = 2000
+"""Characters."""
 _log: Any = get_logger("weft.collecting")
 
 
@@ -85,8 +88,8 @@ class Collector:
         except Conflict as conflict:
             _log.info("lost to another instance", conflict=str(conflict))
             await asyncio.sleep(TICK)
-        except (LogUnavailable, TimeoutError) as error:
-            _log.warning("can't say what was fetched", file=fetch.file.name, error=str(error))
+        except (LogUnavailable, TimeoutError, NoRoom, OSError) as error:
+            _log.warning("can't keep a file, or say so", file=fetch.file.name, error=str(error))
             await asyncio.sleep(_AWAY)
         finally:
             self._busy.discard(fetch.id)
@@ -96,10 +99,13 @@ class Collector:
             return _refused(fetch, fetch.fault)
         if not await self._store.holds(fetch.file):
             try:
-                data = await self._fetcher.whole(fetch)
-            except (NotServed, Unreachable) as error:
-                return _refused(fetch, str(error))
-            await self._store.keep(fetch.file, data)
+                blob = await self._fetcher.whole(fetch)
+            except NotServed as error:
+                return _refused(fetch, str(error)[:_MOST_REASON])
+            try:
+                await self._store.keep(fetch.file, blob.path)
+            finally:
+                await self._fetcher.drop(blob)
         return Verified(model=fetch.model, revision=fetch.revision, file=fetch.file)
 
 

@@ -1,119 +1,113 @@
-"""Fetches one registered file from one node, whole and verified, or not at all. Nothing touches a disk."""
+"""Fetches one registered file, from its node or from the model's source: whole and verified, or not at all."""
 
 import asyncio
-import ssl
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from ssl import SSLContext
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import Any, Final
+from urllib.parse import quote
 
-from blake3 import blake3
-from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 from weft_contracts.certificates import node_role, server_name
+from weft_files import Address, Blob, Bounds, Checksum, NodeTrust, NotFetched, Resolver, Store, Wanted
+from weft_runtime.logs import get_logger
+from weft_sources.elsewhere import addresses_elsewhere
+from weft_sources.refused import SourceRefused
+from weft_sources.settings import SourceSettings
 
 from weft_metadata_cache.domain.due_fetches import Fetch
 
-if TYPE_CHECKING:
-    import httpx
+BOUNDS: Final = Bounds(tries=3, least=16 << 10)
+_PACE: Final = 1 << 20
+"""Bytes a second; a try may take so long, besides what is set."""
+_KEEP_FREE: Final = 64 << 20
+"""Bytes that stay free on the folder's disk."""
+_log: Any = get_logger("weft.collecting")
 
 
 class NotServed(Exception):
-    """The node does not serve what it registered; the text says what came instead."""
-
-
-class Unreachable(Exception):
-    """No whole answer came; another try may help."""
+    """Neither the node nor the source gives what was registered; the text says what came instead."""
 
 
 class Fetcher:
-    """Asks nodes' file servers. One `whole` fetch takes at most `timeout` seconds a try, `tries` tries."""
+    """Asks nodes' file servers, then models' sources. Use it as a context manager; what it fetched is gone at its end,
+    unless it has a folder."""
 
     def __init__(
         self,
+        sources: SourceSettings,
         *,
+        folder: Path | None = None,
+        most_bytes: int = 1 << 30,
         timeout: float = 60.0,
-        tries: int = 3,
-        pause: float = 0.5,
-        context: Callable[[], ssl.SSLContext] | None = None,
+        bounds: Bounds = BOUNDS,
+        context: Callable[[], SSLContext] | None = None,
     ) -> None:
-        """`context`: for TLS, where a node must show its certificate; None: plain."""
-        self._context = context
-        self._trusted: ssl.SSLContext | None = None
+        """`folder`: where files lie until they are kept elsewhere; None: a temporary one. `timeout`: seconds of one
+        try, and more for large files. `context`: for TLS, where a node must show its certificate; None: plain."""
+        self._sources = sources
+        self._folder = folder
+        self._most_bytes = most_bytes
         self._timeout = timeout
-        self._tries = tries
-        self._pause = pause
-        self._client: httpx.AsyncClient | None = None
+        self._bounds = bounds
+        self._context = context
+        self._open = ExitStack()
+        self._begun = False
 
     async def __aenter__(self) -> "Fetcher":
+        await asyncio.to_thread(self.begin)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._client is not None:
-            await self._client.aclose()
+        await asyncio.to_thread(self._open.close)
 
-    async def whole(self, fetch: Fetch) -> bytes:
-        """The file's bytes, of the registered size and checksum. Raises NotServed, or Unreachable at the end."""
-        retrying = AsyncRetrying(
-            retry=retry_if_exception_type(Unreachable),
-            stop=stop_after_attempt(self._tries),
-            wait=wait_random_exponential(multiplier=self._pause, max=5),
-            reraise=True,
-        )
-        async for attempt in retrying:
-            with attempt:
-                return await self._once(fetch)
-        raise AssertionError("unreachable")
-
-    async def _once(self, fetch: Fetch) -> bytes:
-        import httpx  # 60 ms and 8 MB that a mesh without metadata files does without
-
-        context = self._context() if self._context is not None else None
-        if self._client is not None and context is not self._trusted:  # the certificate was renewed
-            await self._client.aclose()
-            self._client = None
-        if self._client is None:
-            self._trusted = context
-            self._client = httpx.AsyncClient(
-                follow_redirects=False,
-                trust_env=False,  # a proxy's address is not the node's
-                timeout=httpx.Timeout(10.0),
-                verify=True if context is None else context,
-                headers={"accept-encoding": "identity"},
-            )
-        named = {"sni_hostname": server_name(node_role(fetch.node))} if context is not None else None
-        path = f"/metadata/{fetch.replica}/{fetch.file.name}"
+    async def whole(self, fetch: Fetch) -> Blob:
+        """The file, of the registered size and checksum; `drop` it when it is kept. Raises NotServed and NoRoom."""
+        file = fetch.file
+        wanted = Wanted(file.name, file.size, Checksum("blake3", file.blake3), self._most_bytes)
+        addresses = tuple(await asyncio.to_thread(lambda: tuple(self._addresses(fetch))))
+        within = self._timeout + file.size / _PACE
         try:
-            url = httpx.URL(scheme="http" if context is None else "https", host=fetch.host, port=fetch.port, path=path)
-            async with asyncio.timeout(self._timeout), self._client.stream("GET", url, extensions=named) as answer:
-                return await _verified(answer, fetch)
+            async with asyncio.timeout(within):
+                return await self._resolver.fetch(wanted, addresses)
+        except NotFetched as error:
+            raise NotServed(str(error)) from None
         except TimeoutError:
-            raise Unreachable(f"{fetch.file.name} did not come within {self._timeout:.0f} s") from None
-        except httpx.InvalidURL:
-            raise NotServed(f"the node's address {fetch.host!r} is not one: it registers an IP or a name") from None
-        except (httpx.HTTPError, OSError, ValueError) as error:  # ValueError: a host that no resolver takes
-            raise Unreachable(f"{fetch.file.name} did not come: {error!r}") from error
+            raise NotServed(f"{file.name} did not come within {within:.0f} s") from None
 
+    async def drop(self, blob: Blob) -> None:
+        """It is kept elsewhere."""
+        await asyncio.to_thread(self._store.drop, blob.blake3)
 
-async def _verified(answer: "httpx.Response", fetch: Fetch) -> bytes:
-    file = fetch.file
-    if answer.is_redirect:
-        raise NotServed(f"the node sent a redirect for {file.name}, and files come from the node itself")
-    if answer.status_code >= 500:
-        raise Unreachable(f"the node answered {answer.status_code} for {file.name}")
-    if answer.status_code != 200:
-        raise NotServed(f"the node answered {answer.status_code} for {file.name}")
-    announced = answer.headers.get("content-length", "")
-    if announced.isdigit() and int(announced) > file.size:
-        raise NotServed(f"{file.name} exceeds cap: {announced} bytes come, {file.size} are registered")
-    body, digest = bytearray(), blake3()
-    async for chunk in answer.aiter_raw():
-        if len(body) + len(chunk) > file.size:
-            raise NotServed(f"{file.name} exceeds cap: more than the registered {file.size} bytes come")
-        body += chunk
-        digest.update(chunk)
-    if len(body) < file.size:
-        raise NotServed(f"{file.name} is short: {len(body)} bytes came, {file.size} are registered")
-    if digest.hexdigest() != file.blake3:
-        raise NotServed(f"checksum mismatch: {file.name} has {digest.hexdigest()}, {file.blake3} is registered")
-    return bytes(body)
+    def begin(self) -> None:
+        """Open the folder, unless that is done. Blocks. Raises OSError and NoRoom where it can't be used."""
+        if self._begun:
+            return
+        with ExitStack() as opening:
+            folder = self._folder
+            if folder is None:
+                folder = Path(opening.enter_context(tempfile.TemporaryDirectory(prefix="weft-metadata-")))
+            self._store = Store(folder, keep_free=_KEEP_FREE)
+            trust = NodeTrust(self._context) if self._context is not None else None
+            self._resolver = Resolver(self._store, self._sources.reach, bounds=self._bounds, trust=trust)
+            opening.callback(self._resolver.close)
+            self._open = opening.pop_all()
+        self._begun = True
+
+    def _addresses(self, fetch: Fetch) -> Iterator[Address]:
+        """The node's, then those of the model's source."""
+        if fetch.self_hosted:
+            scheme = "http" if self._context is None else "https"
+            host = f"[{fetch.host}]" if ":" in fetch.host else fetch.host
+            path = f"/metadata/{fetch.replica}/{quote(fetch.file.name)}"
+            name = server_name(node_role(fetch.node))
+            yield Address(f"{scheme}://{host}:{fetch.port}{path}", node=name, said="its node")
+        for key in fetch.elsewhere:
+            try:
+                yield from addresses_elsewhere(key, fetch.file.size, self._sources)
+            except SourceRefused as refused:
+                _log.warning("a source is not asked", file=fetch.file.name, why=str(refused))

@@ -1,33 +1,32 @@
 """The object store `blobs`: verified files under their blake3."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from blake3 import blake3
 from weft_contracts.facts.values import MetadataFile
 from weft_eventlog import LogUnavailable
 
-_TIMEOUT = 30.0
-"""Seconds that reading or writing one blob may take."""
+Read = Callable[[str, int, Callable[[bytes], object]], Awaitable[None]]
+Put = Callable[[str, Path], Awaitable[None]]
 
 
 class Store:
-    """Reads and writes blobs by the two calls that it is given. Both raise LogUnavailable, `get` KeyError."""
+    """Blobs in pieces, by the two calls that it is given: both raise LogUnavailable, `read` KeyError."""
 
-    def __init__(self, get: Callable[[str], Awaitable[bytes]], put: Callable[[str, bytes], Awaitable[None]]) -> None:
-        self._get = get
+    def __init__(self, read: Read, put: Put) -> None:
+        self._read = read
         self._put = put
 
     async def holds(self, file: MetadataFile) -> bool:
         """Whether the file's bytes are there and sound. What is spoilt, or can't be read, counts as absent."""
+        digest = blake3()
         try:
-            async with asyncio.timeout(_TIMEOUT):
-                data = await self._get(file.blake3)
-        except (KeyError, LogUnavailable, TimeoutError):
+            await self._read(file.blake3, file.size, digest.update)
+        except (KeyError, LogUnavailable):
             return False
-        return len(data) == file.size and blake3(data).hexdigest() == file.blake3
+        return digest.hexdigest() == file.blake3
 
-    async def keep(self, file: MetadataFile, data: bytes) -> None:
-        """Store verified bytes. Raises LogUnavailable, TimeoutError."""
-        async with asyncio.timeout(_TIMEOUT):
-            await self._put(file.blake3, data)
+    async def keep(self, file: MetadataFile, path: Path) -> None:
+        """Store a verified file. Raises LogUnavailable, OSError."""
+        await self._put(file.blake3, path)

@@ -23,21 +23,31 @@ class Item(Protocol):
         ...
 
 
-class MessageItem:
+class _TextItem:
+    """An item of one text: what all of its events say of where it stands."""
+
+    __slots__ = ("_at", "_delta", "_envelope", "_head", "_place", "_texts")
+
+    def __init__(self, envelope: ResponseEnvelope, place: int, prefix: str, head: bytes, delta: bytes) -> None:
+        """`prefix` begins its id, `head` follows that in its JSON; `delta` is the event of more text."""
+        id = f"{prefix}_{envelope.number}_{place}".encode()
+        self._envelope = envelope
+        self._place = place
+        self._head = b'{"id":"%b",%b' % (id, head)
+        self._at = b'"item_id":"%b","output_index":%d,"content_index":0,' % (id, place)
+        self._delta = b'event: %b\ndata: {"type":"%b",%b"delta":' % (delta, delta, self._at)
+        self._texts: list[str] = []
+
+
+class MessageItem(_TextItem):
     """What the model says."""
 
-    __slots__ = ("_at", "_delta", "_entries", "_envelope", "_head", "_place", "_texts")
+    __slots__ = ("_entries",)
 
     def __init__(self, envelope: ResponseEnvelope, place: int) -> None:
         """`place`: among the items."""
-        id = f"msg_{envelope.number}_{place}".encode()
-        self._envelope = envelope
-        self._place = place
-        self._head = b'{"id":"%b","type":"message","role":"assistant",' % id
-        self._at = b'"item_id":"%b","output_index":%d,"content_index":0,' % (id, place)
-        kind = b"response.output_text.delta"
-        self._delta = b'event: %b\ndata: {"type":"%b",%b"delta":' % (kind, kind, self._at)
-        self._texts: list[str] = []
+        head = b'"type":"message","role":"assistant",'
+        super().__init__(envelope, place, "msg", head, b"response.output_text.delta")
         self._entries: list[dict[str, Any]] = []
         """Log probabilities."""
 
@@ -69,21 +79,14 @@ class MessageItem:
         return self._envelope.event(b"response.content_part." + what, self._at + b'"part":' + part)
 
 
-class ReasoningItem:
+class ReasoningItem(_TextItem):
     """What the model thought."""
 
-    __slots__ = ("_at", "_delta", "_envelope", "_head", "_place", "_texts")
+    __slots__ = ()
 
     def __init__(self, envelope: ResponseEnvelope, place: int) -> None:
         """`place`: among the items."""
-        id = f"rs_{envelope.number}_{place}".encode()
-        self._envelope = envelope
-        self._place = place
-        self._head = b'{"id":"%b","type":"reasoning","summary":[],' % id
-        self._at = b'"item_id":"%b","output_index":%d,"content_index":0,' % (id, place)
-        kind = b"response.reasoning_text.delta"
-        self._delta = b'event: %b\ndata: {"type":"%b",%b"delta":' % (kind, kind, self._at)
-        self._texts: list[str] = []
+        super().__init__(envelope, place, "rs", b'"type":"reasoning","summary":[],', b"response.reasoning_text.delta")
 
     def opening(self) -> bytes:
         shown = self._head + b'"content":[],"status":"in_progress"}'

@@ -34,12 +34,14 @@ class Asking:
         key: str | None = None,
         actor: str | None = None,
         own: OwnChange | None = None,
+        at_least: float = 0.0,
     ) -> RequestView:
         """The fulfilled request. Raises Refused for a rejected one, and 504 for one without an outcome in time.
 
         `drawn`: fields that are new at each try, by which two requests of one key are not told apart.
         `key`: what makes two requests the same one; None: the header says. `actor`: who asks,
         where it is not the caller. `own`: see `Changes.ask`.
+        `at_least`: seconds that the outcome is waited for, even where the settings say fewer.
         """
         actor = actor or caller_of(request).actor
         key = key if key is not None else request.headers.get("idempotency-key")
@@ -51,14 +53,15 @@ class Asking:
         if view is None:
             view = await self._changes.ask(id, fact, request.state.correlation_id, drawn, actor=actor, own=own)
         if view is None or view.outcome is None:
+            wait = max(self._wait, at_least)
             try:
-                view = await self._requests.outcome(id, self._wait)
+                view = await self._requests.outcome(id, wait)
             except TimeoutError:
                 full = self._changes.log_space.problem()
                 because = f" ({full})" if full is not None else ""
                 raise Refused(
                     504,
-                    f"No service answered within {self._wait:g} s{because}; the outcome will be at /api/requests/{id}.",
+                    f"No service answered within {wait:g} s{because}; the outcome will be at /api/requests/{id}.",
                     code="no_outcome_yet",
                     headers={"location": f"/api/requests/{id}", "retry-after": "2"},
                     extra={"request": id},

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from pydantic import BaseModel, Field
-from weft_contracts.backends import BackendRecipe, BackendVariant, SystemNeed
+from weft_contracts.backends import BackendRecipe, BackendVariant, SourceBuild, SystemNeed
 from weft_contracts.facts.values import EngineName
 
 from weft_gateway.inbound.admin.engine_bodies import EngineProfileBody
@@ -13,10 +13,15 @@ class SystemNeedBody(SystemNeed, frozen=True, extra="forbid"):
     """Something that must be there before anything is installed."""
 
 
+class SourceBuildBody(SourceBuild, frozen=True, extra="forbid"):
+    """How a package is built on the node: options of a closed list, on or off."""
+
+
 class BackendVariantBody(BackendVariant, frozen=True, extra="forbid"):
     """What is installed for an engine on one vendor's devices, in bytes of disk."""
 
     needs: Annotated[tuple[SystemNeedBody, ...], Field(max_length=16)] = ()
+    source: SourceBuildBody | None = None
 
 
 _MINE = {

@@ -3,29 +3,43 @@
 Unknown fields are refused: a typo must not pass as a default.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, Field, SecretStr, ValidationInfo, field_validator
 from weft_contracts.aliases import MOST_TARGETS, MOST_WEIGHT, AliasRule
 from weft_contracts.budget import parse_budget
-from weft_contracts.facts.values import (
-    MOST_LORA_ADAPTERS,
-    ArgumentValue,
+from weft_contracts.facts.arguments import ArgumentValue
+from weft_contracts.facts.lora import MOST_LORA_ADAPTERS, LoraName, LoraScale
+from weft_contracts.facts.source import (
+    MOST_FILES,
     BuiltinSource,
-    EngineName,
-    LoraName,
-    LoraScale,
-    ModelSpec,
+    HfSource,
+    HttpsSource,
     PathSource,
-    Scope,
+    S3Source,
     SimulatedSource,
-    VramBudget,
+    SourceFile,
+    UploadSource,
 )
+from weft_contracts.facts.values import EngineName, ModelSpec, Scope, VramBudget, Weights
 from weft_contracts.names import LONGEST_MODEL_NAME, NAME
 from weft_contracts.secrets import MOST_BYTES
+from weft_contracts.source_faults import (
+    fault_of_bucket,
+    fault_of_endpoint,
+    fault_of_file,
+    fault_of_file_url,
+    fault_of_key,
+    fault_of_region,
+    fault_of_repository,
+    fault_of_revision,
+    fault_of_secret,
+)
 
 from weft_gateway.domain.node_bodies import DRAIN_S, MAX_DRAIN_S, MAX_REASON
 
+T = TypeVar("T")
 ModelName = Annotated[str, Field(pattern=f"^{NAME}$", max_length=LONGEST_MODEL_NAME)]
 LabelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$", max_length=63)]
 LabelValue = Annotated[str, Field(max_length=63)]
@@ -53,6 +67,59 @@ class Simulated(SimulatedSource, frozen=True, extra="forbid"):
     """No files."""
 
 
+def _without(fault: Callable[[str], str | None]) -> AfterValidator:
+    """Raises ValueError for a text that has this fault."""
+
+    def checked(text: str) -> str:
+        if (found := fault(text)) is not None:
+            raise ValueError(found)
+        return text
+
+    return AfterValidator(checked)
+
+
+class OfHub(HfSource, frozen=True, extra="forbid"):
+    """A repository of a hub; workers fetch what the engine takes of it, at the commit where it is now."""
+
+    repository: Annotated[str, _without(fault_of_repository)]
+    revision: Annotated[str, _without(fault_of_revision)] = ""
+    file: Annotated[str, _without(fault_of_file)] = ""
+    secret: Annotated[str, _without(fault_of_secret)] = ""
+
+
+class OfWeb(HttpsSource, frozen=True, extra="forbid"):
+    """A file at an address of the web, without a user, a password or another secret in it. `http` is for hosts that the
+    workers' operators allow."""
+
+    url: Annotated[str, _without(fault_of_file_url)]
+    secret: Annotated[str, _without(fault_of_secret)] = ""
+
+
+class OfBucket(S3Source, frozen=True, extra="forbid"):
+    """An object of a bucket; or all objects under a prefix, which ends with `/` or is empty."""
+
+    bucket: Annotated[str, _without(fault_of_bucket)]
+    key: Annotated[str, _without(fault_of_key)]
+    region: Annotated[str, _without(fault_of_region)] = "us-east-1"
+    endpoint: Annotated[str, _without(fault_of_endpoint)] = ""
+    secret: Annotated[str, _without(fault_of_secret)] = ""
+
+
+class Sent(UploadSource, frozen=True, extra="forbid"):
+    """Files that whoever deploys sends to the mesh, once it is accepted: see `PUT /api/uploads/{upload}/{file}`. The
+    spec tells them in `files`, and what the header of the first says in `weights`."""
+
+
+class SentFile(SourceFile, frozen=True, extra="forbid"):
+    """A file that is to be sent."""
+
+
+class SentWeights(Weights, frozen=True, extra="forbid"):
+    """What the header of a file says that is to be sent: what its memory is computed from."""
+
+    format: Literal["gguf", "none"] = "none"
+
+
 class Lora(BaseModel, frozen=True, extra="forbid"):
     """A LoRA that is loaded with the model and applied to all of its answers."""
 
@@ -64,7 +131,7 @@ class Lora(BaseModel, frozen=True, extra="forbid"):
 class SpecBody(BaseModel, frozen=True, extra="forbid"):
     """What an admin wants of a model; see contracts' ModelSpec."""
 
-    source: Annotated[Builtin | OnDisk | Simulated, Field(discriminator="kind")]
+    source: Annotated[Builtin | OnDisk | Simulated | OfHub | OfWeb | OfBucket | Sent, Field(discriminator="kind")]
     engine: EngineName
     context_tokens: Annotated[int, Field(ge=1, le=1 << 24)] = 1024
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 8
@@ -74,16 +141,30 @@ class SpecBody(BaseModel, frozen=True, extra="forbid"):
     selector: Annotated[dict[str, str], Field(max_length=64)] = {}
     strategy: Literal["binpack", "spread"] = "binpack"
     adapters: Annotated[tuple[Lora, ...], Field(max_length=MOST_LORA_ADAPTERS)] = ()
+    files: Annotated[tuple[SentFile, ...], Field(max_length=MOST_FILES)] = ()
+    """Of a source of kind `upload` alone: a GGUF file, or the parts of a split one in order, each with its blake3."""
+    weights: SentWeights = SentWeights()
+    """Of a source of kind `upload` alone: what the file's header says, as `weft deploy` reads it."""
+
+    @field_validator("files", "weights")
+    @classmethod
+    def _of_uploads(cls, given: T, info: ValidationInfo) -> T:
+        """What workers find out themselves is not told."""
+        if not isinstance(info.data.get("source", Sent), Sent):
+            raise ValueError("is told of a source of kind upload alone: leave it out")
+        return given
 
     def spec(self) -> ModelSpec:
-        """The spec as the log knows it; its weights are filled in from what the workers find."""
+        """The spec as the log knows it; its weights are filled in from what the workers find, unless they are sent."""
         return ModelSpec.model_validate(self.model_dump())
 
 
 _DEPLOY = {"name": "mine", "spec": {"source": {"kind": "builtin", "name": "tiny"}, "engine": "llama.cpp"}}
+_HUB = {"kind": "hf", "repository": "Qwen/Qwen3-0.6B-GGUF", "file": "Q8_0"}
+_FETCHED = {"name": "Qwen/Qwen3-0.6B", "spec": {"source": _HUB, "engine": "llama.cpp"}}
 
 
-class DeployBody(BaseModel, frozen=True, extra="forbid", json_schema_extra={"examples": [_DEPLOY]}):
+class DeployBody(BaseModel, frozen=True, extra="forbid", json_schema_extra={"examples": [_DEPLOY, _FETCHED]}):
     """A model, or a new revision of the model that bears this name."""
 
     name: ModelName

@@ -110,6 +110,7 @@ class Rendered:
                 nodes=_list(map(self._node, shown)),
                 claims=_encode({each.view.id: claim_shape(fleet.assigned(each.view.id)) for each in shown}),
                 models=self._model_list(),
+                aliases=self._alias_list(),
                 replicas=_list(line for count, line in lines if count),
             )
         return self._page

@@ -8,6 +8,7 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from weft_contracts.uploads import UPLOADS
 
 from weft_gateway.domain.access import (
     MAX_NODES_BODY,
@@ -27,7 +28,7 @@ from weft_gateway.domain.access import (
 from weft_gateway.domain.caller import NOBODY, Caller
 from weft_gateway.domain.problems import PROBLEM, openai_error, problem
 from weft_gateway.domain.refused import Refused
-from weft_gateway.domain.request_headers import check_json, checked_correlation_id, header
+from weft_gateway.domain.request_headers import check_chunk, check_json, checked_correlation_id, header
 from weft_gateway.inbound.http.authenticator import Authenticator
 
 BODY_WAIT_S = 60.0
@@ -67,7 +68,8 @@ class _Answered(Exception):
 
 
 class AuthMiddleware:
-    """ASGI middleware. A body is read whole before the route sees it: those here are small."""
+    """ASGI middleware. A body is read whole before the route sees it: those here are small, but for uploads, which
+    their route hands on as they come."""
 
     def __init__(
         self, app: ASGIApp, *, authenticator: Authenticator, max_body: int, max_admin_body: int, instance: str
@@ -105,7 +107,10 @@ class AuthMiddleware:
                 raise starting()
             correlation_id = checked_correlation_id(header(headers, b"x-request-id")) or correlation_id
             if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
-                receive = _replay(await self._body(path, headers, receive), receive)
+                if scope["method"] == "PUT" and path.startswith(UPLOADS):
+                    check_chunk(headers)
+                else:
+                    receive = _replay(await self._body(path, headers, receive), receive)
                 self._authenticator.recheck(caller)
         except _Answered as answered:
             await answered.response(scope, receive, send)

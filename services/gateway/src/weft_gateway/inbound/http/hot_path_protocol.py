@@ -21,6 +21,10 @@ HOT_ROUTES = {
     b"/v1/responses": "response",
     b"/v1/embeddings": "embedding",
     b"/v1/rerank": "rerank",
+    b"/v1/tokenize": "tokenize",
+    b"/v1/detokenize": "detokenize",
+    b"/tokenize": "tokenize",
+    b"/detokenize": "detokenize",
 }
 MAX_HEAD_BYTES = 64 * 1024
 """Of a request line and headers, and as much again as comes in one piece."""

@@ -12,9 +12,10 @@ from weft_gateway.domain.node_bodies import NODE_BODIES
 from weft_gateway.domain.openai.chat import ChatBody
 from weft_gateway.domain.openai.completions import CompletionBody
 from weft_gateway.domain.openai.response_body import ResponseBody
+from weft_gateway.domain.openai.tokenizing import DetokenizeBody, TokenizeBody
 from weft_gateway.domain.problems import PROBLEM
 
-_BODIES = (ChatBody, CompletionBody, ResponseBody, *NODE_BODIES)
+_BODIES = (ChatBody, CompletionBody, ResponseBody, TokenizeBody, DetokenizeBody, *NODE_BODIES)
 _SCHEMAS = "#/components/schemas/"
 _EXAMPLES: dict[str, dict[str, Any]] = {
     "ChatBody": {"model": "tiny", "messages": [{"role": "user", "content": "What is the capital of France?"}]},

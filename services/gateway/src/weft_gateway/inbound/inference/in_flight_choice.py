@@ -3,6 +3,7 @@
 The hot path is `take`: one call per request and engine step, one write, no task, no queue, no object per token.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
@@ -10,12 +11,14 @@ from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane.client_errors import SessionError
 from weft_dataplane.session_client import SessionClient
 
-from weft_gateway.domain.answers.choice_encoder import AnswerEnvelope, ChoiceEncoder, FinishReason, Scores, Usage
+from weft_gateway.domain.answers.choice_encoder import AnswerEnvelope, ChoiceEncoder, FinishReason, Usage
 from weft_gateway.domain.inference_request import InferenceRequest
+from weft_gateway.domain.prompts.comparison import PromptIds
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.routing.endpoint_state import EndpointState, replica_headers
 from weft_gateway.domain.submission import resumption, submission
 from weft_gateway.inbound.inference.alias_routing import AliasWay
+from weft_gateway.inbound.inference.choice_answer import ChoiceAnswer
 from weft_gateway.inbound.inference.in_flight_response import InFlightResponse
 from weft_gateway.inbound.inference.oldest_version import oldest_version
 
@@ -43,38 +46,27 @@ class Owner(Protocol):
         ...
 
 
-class InFlightChoice:
+class InFlightChoice(ChoiceAnswer):
     """A choice, mostly the only one. It ends once: by its answer, a refusal, or its client's leaving."""
 
     __slots__ = (
-        "_after",
-        "_before",
         "_busy_since",
         "_number",
         "_owner",
         "_response",
         "_session",
-        "_streams",
-        "_write",
         "correlation_id",
         "digest",
         "done",
-        "encoder",
         "endpoint_state",
-        "first_at",
         "heard",
-        "ids",
         "index",
         "last_error",
+        "prompt",
         "replica",
         "request",
-        "resumable",
         "resumed",
-        "scores",
-        "started",
         "started_at",
-        "texts",
-        "thoughts",
         "traceparent",
         "tried",
         "tries",
@@ -91,34 +83,24 @@ class InFlightChoice:
         correlation_id: str,
         traceparent: str,
     ) -> None:
+        super().__init__(request, encoder, response, owner.now)
         self.way: AliasWay | None = None
         """Through the alias that the request named."""
         self._owner = owner
         self._response = response
-        self._write = response.write
-        self._streams = request.stream
-        self._before, self._after = encoder.before, encoder.after
         self._session: SessionClient | None = None
         self._number = 0
         self.request = request
-        self.encoder = encoder
         self.index = len(response.choices)
         response.choices.append(self)
         self.correlation_id = correlation_id
         self.traceparent = traceparent
         self.endpoint_state: EndpointState | None = None
-        self.started = False
-        """Its first byte is out."""
+        self.prompt: PromptIds | None = None
+        """Its prompt as token ids; None: an engine makes them."""
         self.done = False
         self.heard = True
         """Whether an output came since the last look; see the dispatcher's watch for stalls."""
-        self.ids: list[int] = []
-        self.texts: list[str] = []
-        self.thoughts: list[str] = []
-        """What the model thought, of an answer that is not streamed."""
-        self.scores: list[pb.TokenScore] = []
-        self.resumable = request.resumable
-        """Whether another replica of the same revision would go on with the same text."""
         self.resumed = 0
         """Output tokens that earlier replicas made."""
         self.digest = ""
@@ -130,29 +112,33 @@ class InFlightChoice:
         self._busy_since = 0.0
         self.last_error = ""
         self.usage = Usage(0, 0)
-        self.started_at, self.first_at = owner.now(), 0.0
+        self.started_at = owner.now()
 
-    def submit(self, state: EndpointState, session: SessionClient) -> bool:
-        """Send it to a replica; False when nothing was left to do. Raises SessionError."""
+    def submit(self, state: EndpointState, session: SessionClient, ids: Sequence[int] = ()) -> bool:
+        """Send it to a replica; False when nothing was left to do. Raises SessionError.
+
+        `ids`: of its prompt, where this replica is sent them instead of it.
+        """
         if self.request.shaping and session.welcome.version < oldest_version(self.request):
             # it would pass over what it doesn't know, and the answer would be wrong without a word
             raise SessionError(
                 f"replica {state.endpoint.replica} is of an older release, without {self.request.shaping}"
             )
         if self.ids:
-            submit = resumption(self.request, self.correlation_id, self.ids, "".join(self.texts), self.traceparent)
+            said = "".join(self.texts)
+            submit = resumption(self.request, self.correlation_id, self.ids, said, self.traceparent, ids)
             if submit is None:
                 self._finish("length")
                 return False
         else:
-            submit = submission(self.request, self.correlation_id, self.traceparent)
+            submit = submission(self.request, self.correlation_id, self.traceparent, ids)
         self._number = session.submit(submit, self.take_events if self.encoder.more_than_text else self.take)
         self._session = session
         self.resumed = len(self.ids)
         self.heard = True
         self.endpoint_state = state
         state.in_flight += 1
-        state.last_used = self._owner.now()
+        state.last_used = self._now()
         return True
 
     def take(self, output: pb.Output) -> None:
@@ -172,7 +158,7 @@ class InFlightChoice:
             if text:
                 self.texts.append(text)
                 if not self.first_at:
-                    self.first_at = self._owner.now()
+                    self.first_at = self._now()
             if self.resumable:
                 self.ids.extend(output.token_ids)
             return
@@ -226,16 +212,9 @@ class InFlightChoice:
         if not self.done:
             self._over(outcome)
 
-    def start_anew(self) -> None:
-        """Forget what was said: another replica begins from the prompt."""
-        self.texts.clear()
-        self.thoughts.clear()
-        self.scores.clear()
-        self.encoder.restart()
-
     def go_to(self, request: InferenceRequest, envelope: AnswerEnvelope, encoder: ChoiceEncoder) -> None:
         """Begin anew with another model, as if nothing had been tried: it is the only choice, and nothing is out."""
-        self.request, self.encoder = request, encoder
+        self.request, self.encoder, self.prompt = request, encoder, None
         self._before, self._after = encoder.before, encoder.after
         self._response.go_to(envelope)
         self.start_anew()
@@ -254,34 +233,8 @@ class InFlightChoice:
         """The replica that was chosen."""
         return self._response.routing.replica
 
-    def _start(self, first: bytes) -> None:
-        self.started = True
-        self.first_at = self._owner.now()
-        self._response.begin(self, self.encoder.opening() + first)
-
-    def _say(self, text: str, scores: Scores) -> None:
-        """Keep or write what a step brought."""
-        if not self._streams or self.resumable:
-            self.texts.append(text)
-        if not self._streams:
-            self.scores.extend(scores)
-            self.first_at = self.first_at or self._owner.now()
-        elif event := self.encoder.event(text, scores):
-            if self.started:
-                self._write(event)
-            else:
-                self._start(event)
-
-    def _think(self, thought: str) -> None:
-        """Keep or write what the model thought."""
-        if not self._streams:
-            self.thoughts.append(thought)
-            self.first_at = self.first_at or self._owner.now()
-        elif event := self.encoder.thought(thought):
-            if self.started:
-                self._write(event)
-            else:
-                self._start(event)
+    def _begin(self, data: bytes) -> None:
+        self._response.begin(self, data)
 
     def _end(self, output: pb.Output) -> None:
         """The last output of this submit: the answer's end, or a reason to go elsewhere."""

@@ -33,7 +33,9 @@ from weft_gateway.inbound.inference.faults import refusal_for
 from weft_gateway.inbound.inference.in_flight_choice import InFlightChoice
 from weft_gateway.inbound.inference.in_flight_response import InFlightResponse
 from weft_gateway.inbound.inference.limits import Limits
+from weft_gateway.inbound.inference.prompt_step import PromptStep
 from weft_gateway.inbound.inference.queue import BusyQueue, LoadingLine
+from weft_gateway.inbound.inference.request_log import log_ended
 from weft_gateway.inbound.inference.response_writer import ResponseWriter, answer_refusal
 from weft_gateway.inbound.inference.routing_task import RoutingTask
 from weft_gateway.outbound.connection_pool import ConnectionPool
@@ -69,6 +71,7 @@ class RequestDispatcher:
         *,
         request_log: bool = True,
         attribution_key: bytes | None = None,
+        prompts: PromptStep | None = None,
     ) -> None:
         """`attribution_key`: what digests of persons are made with; None: what a client says of whom a request is
         for stands in no log."""
@@ -84,6 +87,7 @@ class RequestDispatcher:
         self._instance = instance
         self._request_log = request_log
         self._attribution_key = attribution_key
+        self._prompts = prompts
         self._last_id = 0
         self._clock = asyncio.get_running_loop().time
         self._routing_tasks: dict[InFlightChoice, asyncio.Task[None]] = {}
@@ -130,9 +134,11 @@ class RequestDispatcher:
             for choice in choices:
                 choice.way = way
         self.in_flight.update(choices)
-        for choice in choices:
-            if not choice.done and not self._route_at_once(choice, model):
-                self._start_routing(choice, model)
+        if self._prompts is not None:
+            self._prompts.take(choices, model, caller, self._route)
+        else:
+            for choice in choices:
+                self._route(choice, model)
         return response
 
     def log_attributes(self, attribution: Attribution) -> dict[str, str]:
@@ -152,19 +158,7 @@ class RequestDispatcher:
         now = self.now()
         self._metrics.request_ended(choice, outcome, now)
         if self._request_log:
-            _log.info(
-                "request",
-                correlation_id=choice.correlation_id,
-                model=choice.request.model,
-                **({"alias": choice.way.alias} if choice.way is not None else {}),
-                replica=choice.replica,
-                outcome=outcome,
-                prompt_tokens=choice.usage.prompt,
-                output_tokens=choice.usage.output,
-                seconds=round(now - choice.started_at, 4),
-                **({"error": choice.last_error} if choice.last_error else {}),
-                **choice.log_attributes,
-            )
+            log_ended(choice, outcome, now)
 
     def failed(self, choice: InFlightChoice, output: pb.Output) -> None:
         """See in_flight_choice.Owner: go elsewhere if that can be right, else refuse."""
@@ -207,7 +201,8 @@ class RequestDispatcher:
         request.resumable = request.resumable and self._resumes(session.welcome.engine)
         request.digest = state.endpoint.digest
         request.replica = state.endpoint.replica
-        request.submit(state, session)
+        ids = () if self._prompts is None else self._prompts.submitted(request, state, session)
+        request.submit(state, session, ids)
 
     def go_to(self, request: InFlightChoice, model: ModelView) -> None:
         """See routing_task.RoutingContext. The answer will name the model that gives it."""
@@ -256,6 +251,10 @@ class RequestDispatcher:
         self, request: InferenceRequest, number: str, model: ModelView
     ) -> CompletionEnvelope | ResponseEnvelope:
         return envelope_for(request, number, int(time.time()), model.name, model.serving.digest)
+
+    def _route(self, choice: InFlightChoice, model: ModelView) -> None:
+        if not choice.done and not self._route_at_once(choice, model):
+            self._start_routing(choice, model)
 
     def _route_at_once(self, choice: InFlightChoice, model: ModelView) -> bool:
         """The common case, without a task: a free replica with an open session."""

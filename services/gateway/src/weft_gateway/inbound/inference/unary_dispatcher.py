@@ -12,12 +12,13 @@ from weft_runtime.logs import get_logger
 from weft_gateway.domain.caller import NOBODY, Caller
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.routing.endpoint_state import EndpointState, replica_headers
+from weft_gateway.domain.routing.filters import has_room, reachable
 from weft_gateway.domain.routing.routing_options import NO_OPTIONS, RoutingOptions, check_replica
 from weft_gateway.inbound.inference.alias_routing import AliasWay
 from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
 from weft_gateway.inbound.inference.response_writer import ResponseWriter, answer_refusal
 from weft_gateway.inbound.inference.routing_task import RoutingTask
-from weft_gateway.inbound.inference.unary_requests import CheckUnary, UnaryRequest
+from weft_gateway.inbound.inference.unary_requests import CheckUnary, Made, UnaryRequest
 from weft_gateway.inbound.metrics import Metrics
 
 _log: Any = get_logger("weft.gateway.unary")
@@ -178,6 +179,8 @@ class UnaryDispatcher:
     async def _serve(self, unary: InFlightUnary, model: ModelView) -> None:
         try:
             busy = False
+            if unary.only is None and (made := await unary.request.answered_here(model)) is not None:
+                await self._answer(unary, made)
             while not unary.done:
                 routing = RoutingTask(self, unary, model, busy=busy)
                 await routing.run()
@@ -198,7 +201,7 @@ class UnaryDispatcher:
         Raises Refused.
         """
         try:
-            return model, await self._ask(unary)
+            return model, await self._ask(unary, model)
         except Refused as refused:
             other = self.aliases.next(unary.way, model.id, "refused") if refused.status >= _SERVER_FAULT else None
             if other is None:
@@ -207,7 +210,7 @@ class UnaryDispatcher:
             self._metrics.went_elsewhere("to another model")
             return other, False
 
-    async def _ask(self, unary: InFlightUnary) -> bool:
+    async def _ask(self, unary: InFlightUnary, model: ModelView) -> bool:
         """Ask the chosen replica. Whether it was busy; any other failure that may pass leads elsewhere.
 
         Raises Refused.
@@ -215,20 +218,37 @@ class UnaryDispatcher:
         state, session = unary.endpoint_state, unary.session
         assert state is not None
         assert session is not None
+        beside = unary.request.answered_beside(session, state.endpoint, model)
+        if beside is not None:
+            self._leave(state)
+            if (made := await beside) is not None:
+                await self._answer(unary, made)
+                return False
+            if has_room(state) is not None or reachable(state) is not None:
+                unary.tries -= 1  # its place is another's now: that is no failure
+                unary.tried.discard(state.endpoint.replica)
+                return False
+            state.in_flight += 1
         try:
-            made = await unary.request.ask(session.unary)
+            made = await unary.request.ask(session, state.endpoint, model)
         except UnaryCallFailed as failed:
             return self._failed(unary, state, failed)
         finally:
-            state.in_flight -= 1
-            self.queue.wake(state.endpoint.model)
+            self._leave(state)
+        await self._answer(unary, made)
+        return False
+
+    def _leave(self, state: EndpointState) -> None:
+        state.in_flight -= 1
+        self.queue.wake(state.endpoint.model)
+
+    async def _answer(self, unary: InFlightUnary, made: Made) -> None:
         unary.tokens = made.tokens
         pieces: list[bytes] = []
         for piece in made.pieces:
             pieces.append(piece)
             await asyncio.sleep(0)  # others have their turn
         unary.answer(b"".join(pieces))
-        return False
 
     def _failed(self, unary: InFlightUnary, state: EndpointState, failed: UnaryCallFailed) -> bool:
         unary.last_error = sentence = str(failed)

@@ -1,16 +1,18 @@
 """Requests with one answer: what is asked of a replica for each, and what is made of its word."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from weft_contracts.engines import EngineProfile
 from weft_contracts.facts.values import ModelSpec
-from weft_dataplane.unary_calls import UnaryCalls
+from weft_dataplane.session_client import SessionClient
+from weft_fleet import ModelView
 
 from weft_gateway.domain.ability import check_embeds, check_reranks
 from weft_gateway.domain.attribution import Attribution
 from weft_gateway.domain.openai import embeddings, reranking
+from weft_gateway.domain.routing.endpoint import Endpoint
 
 
 class Made(NamedTuple):
@@ -50,7 +52,20 @@ class UnaryRequest(Protocol):
         """Raises Refused where the model can't serve it."""
         ...
 
-    async def ask(self, replica: UnaryCalls) -> Made:
+    async def answered_here(self, model: ModelView) -> Made | None:
+        """What needs no replica; None: one is asked. Raises Refused."""
+        ...
+
+    def answered_beside(
+        self, session: SessionClient, endpoint: Endpoint, model: ModelView
+    ) -> Awaitable[Made | None] | None:
+        """What is awaited before the chosen replica is asked, and takes no place there; None: nothing is.
+
+        It may give the answer. Raises Refused.
+        """
+        ...
+
+    async def ask(self, session: SessionClient, endpoint: Endpoint, model: ModelView) -> Made:
         """Raises UnaryCallFailed, or Refused for what the answer shows to be impossible."""
         ...
 
@@ -74,8 +89,14 @@ class Embedding:
         check_embeds(name, spec)
         embeddings.check_length(self._asked, spec.context_tokens)
 
-    async def ask(self, replica: UnaryCalls) -> Made:
-        made = await replica.embed(self._asked.inputs)
+    async def answered_here(self, model: ModelView) -> Made | None:
+        return None
+
+    def answered_beside(self, session: SessionClient, endpoint: Endpoint, model: ModelView) -> None:
+        return None
+
+    async def ask(self, session: SessionClient, endpoint: Endpoint, model: ModelView) -> Made:
+        made = await session.unary.embed(self._asked.inputs)
         return Made(embeddings.embedding_answer(self._asked, made.vectors, made.prompt_tokens), made.prompt_tokens)
 
 
@@ -97,8 +118,14 @@ class Reranking:
     def check_model(self, name: str, spec: ModelSpec, profile: EngineProfile | None) -> None:
         check_reranks(name, spec, profile)
 
-    async def ask(self, replica: UnaryCalls) -> Made:
-        made = await replica.rerank(self._asked.query, self._asked.documents)
+    async def answered_here(self, model: ModelView) -> Made | None:
+        return None
+
+    def answered_beside(self, session: SessionClient, endpoint: Endpoint, model: ModelView) -> None:
+        return None
+
+    async def ask(self, session: SessionClient, endpoint: Endpoint, model: ModelView) -> Made:
+        made = await session.unary.rerank(self._asked.query, self._asked.documents)
         tokens = made.prompt_tokens
         return Made((reranking.rerank_answer(self._asked, made.scores, tokens),), tokens)
 
@@ -117,5 +144,5 @@ def check_rerank(body: bytes) -> Reranking:
     return Reranking(reranking.check_rerank(body))
 
 
-CHECKS: Mapping[str, CheckUnary] = {"embedding": check_embedding, "rerank": check_rerank}
+CHECKS: dict[str, CheckUnary] = {"embedding": check_embedding, "rerank": check_rerank}
 """By the names of hot routes."""

@@ -12,7 +12,9 @@ from weft_gateway.domain.request_headers import check_json, checked_correlation_
 from weft_gateway.domain.routing.routing_options import routing_options_of
 from weft_gateway.inbound.http.authenticator import Authenticator
 from weft_gateway.inbound.http.exchange import Abandonable, Exchange
+from weft_gateway.inbound.inference.prompting import Prompting
 from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher, RequestKind
+from weft_gateway.inbound.inference.token_requests import token_checks
 from weft_gateway.inbound.inference.unary_dispatcher import UnaryDispatcher
 from weft_gateway.inbound.inference.unary_requests import CHECKS
 from weft_gateway.inbound.metrics import Metrics
@@ -30,6 +32,7 @@ class HotRoutes:
         self,
         dispatcher: RequestDispatcher,
         unary: UnaryDispatcher,
+        prompting: Prompting,
         metrics: Metrics,
         *,
         authenticator: Authenticator,
@@ -45,6 +48,7 @@ class HotRoutes:
         self._metrics = metrics
         self._authenticator = authenticator
         self._show_replicas = show_replicas
+        self._checks = CHECKS | token_checks(prompting)
 
     def admit(self, exchange: Exchange) -> None:
         """Check who asks, before the body is read. Raises Refused."""
@@ -78,7 +82,7 @@ class HotRoutes:
         options = routing_options_of(
             given.get(b"x-weft-explain"), given.get(b"x-weft-replica"), caller, everybody=self._show_replicas
         )
-        if (check := CHECKS.get(exchange.route)) is not None:
+        if (check := self._checks.get(exchange.route)) is not None:
             return self._unary.begin(check, body, correlation_id, exchange, caller, options)
         traceparent = given.get(b"traceparent", "")
         return self._dispatcher.begin(

@@ -96,6 +96,19 @@ _RERANK_ANSWER: dict[str, Any] = {
     },
 }
 
+_TOKENIZE_EXAMPLE = {"model": "tiny", "messages": [{"role": "user", "content": "What is the capital of France?"}]}
+_TOKENIZE_ANSWER: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "count": _COUNT,
+        "max_model_len": {"type": "integer", "description": "Tokens that the context holds with the answer."},
+        "tokens": _IDS,
+        "token_strs": {"type": ["array", "null"], "items": {"type": "string"}},
+    },
+}
+_DETOKENIZE_EXAMPLE: dict[str, Any] = {"model": "tiny", "tokens": [1, 278, 201]}
+_DETOKENIZE_ANSWER: dict[str, Any] = {"type": "object", "properties": {"prompt": {"type": "string"}}}
+
 
 def _json(schema: dict[str, Any]) -> dict[str, Any]:
     return {"content": {"application/json": {"schema": schema}}}
@@ -143,6 +156,26 @@ def inference_router() -> APIRouter:
             "responses": {"200": {"description": "The best first", **_json(_RERANK_ANSWER)}},
         },
     )
+    for what, body, example, summary, answer in (
+        ("tokenize", "TokenizeBody", _TOKENIZE_EXAMPLE, "A text or a chat as token ids", _TOKENIZE_ANSWER),
+        ("detokenize", "DetokenizeBody", _DETOKENIZE_EXAMPLE, "Token ids as text", _DETOKENIZE_ANSWER),
+    ):
+        schema: dict[str, Any] = {"$ref": f"#/components/schemas/{body}", "examples": [example]}
+        for path in (f"/v1/{what}", f"/{what}"):
+            router.add_api_route(
+                path,
+                _elsewhere,
+                name="elsewhere",
+                methods=["POST"],
+                summary=summary,
+                openapi_extra={
+                    "requestBody": {
+                        "required": True,
+                        **_json(schema),
+                    },
+                    "responses": {"200": {"description": "As vLLM's server answers", **_json(answer)}},
+                },
+            )
     router.add_api_route(
         "/v1/responses/{rest:path}", _not_stored, methods=["GET", "POST", "DELETE"], include_in_schema=False
     )

@@ -1,5 +1,6 @@
 // The chat: which model, the conversation, send and stop.
 
+import { aliasState } from "./aliases.js";
 import { LOST, streamAnswer } from "./answer.js";
 import { keep, make, say, sayOrHide } from "./elements.js";
 import { forgetTalk, keepTalk, keptTalk } from "./kept_talk.js";
@@ -23,8 +24,8 @@ export class Chat {
   /** @type {AbortController | null} */
   #running = null; // the AbortController of the answer that comes
   #chosen = ""; // a model that a person picked stays picked
-  /** @type {API.Model[]} */
-  #models = [];
+  /** @type {{name: string, state: string, alias?: boolean}[]} */
+  #models = []; // and aliases of them
   /** @type {Map<string, API.ShownReplicaLine>} */
   #replicas = new Map();
   #live = false;
@@ -56,7 +57,9 @@ export class Chat {
   show(status) {
     this.#live = status !== null;
     if (status) {
-      this.#models = status.models.filter(({ spec }) => !(spec.engine_args.embeddings ?? spec.weights.embeds));
+      const models = status.models.filter(({ spec }) => !(spec.engine_args.embeddings ?? spec.weights.embeds));
+      const aliases = status.aliases.filter(({ targets }) => targets.some(({ model }) => models.some(({ name }) => name === model)));
+      this.#models = [...models, ...aliases.map((alias) => ({ name: alias.name, state: aliasState(alias), alias: true }))];
       this.#replicas = new Map(status.replicas.map((replica) => [replica.id, replica]));
       this.#showPicker();
     }
@@ -65,13 +68,14 @@ export class Chat {
 
   #showPicker() {
     const picker = at("model"), before = picker.value;
-    /** @type {{id: string, name: string, state: string}[]} */
-    const items = this.#models.length ? this.#models : [{ id: "", name: "", state: "none" }];
-    keep(picker, items, (model) => model.id, () => {
+    /** @type {{name: string, state: string, alias?: boolean}[]} */
+    const items = this.#models.length ? this.#models : [{ name: "", state: "none" }];
+    keep(picker, items, ({ name }) => name, () => {
       const option = make("option");
-      option.show = (/** @type {{name: string, state: string}} */ { name, state }) => {
+      option.show = (/** @type {{name: string, state: string, alias?: boolean}} */ { name, state, alias }) => {
         option.value = name;
-        say(option, state === "none" ? "none yet" : state === "ready" ? name : `${name} (${word(state)})`);
+        const about = [alias ? "alias" : "", state === "ready" ? "" : word(state)].filter(Boolean).join(", ");
+        say(option, state === "none" ? "none yet" : about ? `${name} (${about})` : name);
       };
       return option;
     });
@@ -199,14 +203,15 @@ export class Chat {
   /** @param {import("./answer.js").Ending} ending @param {string} model @param {number} began @param {number} firstAt */
   #note({ finish, usage, replica }, model, began, firstAt) {
     const parts = [];
-    const node = this.#replicas.get(replica ?? "")?.node_name;
+    const { node_name: node, model_name: by } = this.#replicas.get(replica ?? "") ?? {};
+    const answered = by && by !== model ? `${by} on ` : ""; // of an alias, one of its models
     if (usage) parts.push(count(usage.completion_tokens, "token"));
     parts.push(`${seconds((firstAt - began) / 1000)} to the first`);
     const took = (performance.now() - firstAt) / 1000;
     if (usage && usage.completion_tokens > 16 && took > 0.05) {
       parts.push(`${Math.round((usage.completion_tokens - 1) / took)} a second`);
     }
-    if (node) parts.push(`from ${node}`);
+    if (node) parts.push(`from ${answered}${node}`);
     else if (replica) parts.push(`from ${replicaName(replica, model)}`);
     if (finish === "length") parts.push("cut off at the token limit");
     return parts.join(", ");

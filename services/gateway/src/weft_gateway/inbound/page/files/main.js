@@ -3,6 +3,7 @@
 import { Chat } from "./chat.js";
 import { pill, say, sayOrHide } from "./elements.js";
 import { Events } from "./events.js";
+import { lookAtFiles } from "./files.js";
 import { keepKey } from "./key.js";
 import { Link } from "./link.js";
 import { showMesh } from "./mesh.js";
@@ -35,6 +36,7 @@ const link = new Link({
     }
     if (state === "live") {
       away.hidden = true;
+      lookAtFiles();
       return;
     }
     pill(at("link"), state === "starting" ? "wait" : "bad", state === "starting" ? "starting" : "not connected");

@@ -1,5 +1,6 @@
 // The mesh as it stands: figures, what needs attention, models with their replicas, nodes.
 
+import { showAliases } from "./aliases.js";
 import { keep, make, pill, say, sayOrHide } from "./elements.js";
 import { count, replicaName, sentence, shell, size, toneOf, word } from "./words.js";
 
@@ -23,6 +24,7 @@ export function showMesh(status) {
   for (const card of at("models").children) {
     card.showReplicas(replicas.get(card.dataset.key) ?? [], status);
   }
+  showAliases(at("aliases"), status.aliases);
   at("no-models").hidden = status.models.length > 0;
   const nodes = inOrder(status.nodes);
   keep(at("nodes"), nodes, (n) => n.id, nodeCard);
@@ -99,12 +101,12 @@ const standing = (/** @type {API.Node} */ { state, approved }) => (approved || s
 
 function modelCard() {
   const name = make("h3"), state = make("span"), about = make("p", { cls: "about" });
-  const reason = make("p", { cls: "reason" });
+  const source = make("p", { cls: "about" }), reason = make("p", { cls: "reason" });
   const remedy = make("p", { cls: "hint" }), line = make("code");
   remedy.append("When the cause is gone: ", line);
   const replicas = make("ul", { cls: "replicas" }), more = make("p", { cls: "hint" });
   const node = make("li", {
-    children: [make("div", { cls: "title", children: [name, state] }), about, reason, remedy, replicas, more],
+    children: [make("div", { cls: "title", children: [name, state] }), about, source, reason, remedy, replicas, more],
   });
   node.show = (/** @type {API.Model} */ model) => {
     node.id = `model-${model.id}`;
@@ -113,6 +115,7 @@ function modelCard() {
     const { engine, context_tokens } = model.spec;
     const context = context_tokens ? `, ${context_tokens.toLocaleString("en")} tokens of context` : "";
     say(about, `${engine}, revision ${model.serves ?? model.revision}${context}. ${model.wanted ? `${model.ready} of ${count(model.wanted, "replica")} ready.` : "No replica."}`);
+    sayOrHide(source, model.spec.source.kind === "simulated" ? "" : `From ${model.source}`);
     sayOrHide(reason, model.reason && sentence(model.reason));
     reason.className = `reason ${model.failing ? "bad" : toneOf(model.state)}`;
     remedy.hidden = model.state !== "unservable" && !model.failing;
@@ -166,8 +169,9 @@ function replicaRow() {
     sayOrHide(devices, named ? uses.map(held).join("; ") : "");
     sayOrHide(about, said?.about && sentence(said.about));
     about.className = `reason ${said?.install?.overdue ? "warn" : "wait"}`;
-    const { install, load } = said ?? {};
-    const [done, all] = install ? [install.fetched, install.total] : [load?.taken, load?.total];
+    const { install, fetch, load } = said ?? {};
+    const moved = install ?? fetch;
+    const [done, all] = moved ? [moved.fetched, moved.total] : [load?.taken, load?.total];
     meter.hidden = !said?.about || !all;
     bar.style.inlineSize = all ? `${Math.min(100, (100 * (done ?? 0)) / all)}%` : "0";
   };

@@ -2,13 +2,13 @@
 
 /** @type {Record<string, string[]>} */
 const TONES = {
-  good: ["ready", "healthy", "fulfilled", "brake_lifted", "approved", "resumed", "uncordoned", "verified"],
+  good: ["ready", "here", "healthy", "fulfilled", "brake_lifted", "approved", "resumed", "uncordoned", "verified"],
   wait: [
     "loading", "placing", "placed", "added", "pending", "installing", "fetching", "stopping", "draining", "joined",
-    "assigned", "starting", "scaled",
+    "assigned", "starting", "scaled", "coming", "wanted",
   ],
   warn: ["unplaceable", "unhealthy", "degraded", "cordoned", "brake_set", "evicted", "pressure_changed", "lost"],
-  bad: ["unservable", "failed", "offline", "cut_off", "rejected", "refused", "file_missing", "revoked"],
+  bad: ["unservable", "failed", "offline", "cut_off", "rejected", "refused", "file_missing", "files_failed", "revoked"],
 };
 const TONE = new Map(Object.entries(TONES).flatMap(([tone, words]) => words.map((word) => [word, tone])));
 
