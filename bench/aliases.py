@@ -16,7 +16,8 @@ from weft_contracts.facts.name import Aliased
 from weft_contracts.facts.node import Assigned
 from weft_contracts.facts.replica import Placed
 from weft_contracts.facts.run import Loading, Ready
-from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec, Receipt, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec, Receipt
 from weft_contracts.ids import Incarnation, ModelId, NodeId
 from weft_contracts.subjects import name, node, replica, run
 from weft_fleet import AliasView, ModelView

@@ -17,6 +17,7 @@ from weft_contracts.facts.node import Approved, Assigned, Healthy, Joined, Unass
 from weft_contracts.facts.replica import Placed
 from weft_contracts.facts.request import DeployRequested, Fulfilled
 from weft_contracts.facts.run import Loading, Ready, Stopped, Stopping
+from weft_contracts.facts.source import SimulatedSource
 from weft_contracts.facts.values import (
     Addresses,
     Backend,
@@ -27,7 +28,6 @@ from weft_contracts.facts.values import (
     Member,
     ModelSpec,
     Receipt,
-    SimulatedSource,
 )
 from weft_contracts.ids import (
     CorrelationId,

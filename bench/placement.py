@@ -14,7 +14,8 @@ from collections.abc import Callable
 from typing import Literal
 
 from weft_contracts.commit import Cause
-from weft_contracts.facts.values import ModelSpec, SimulatedSource
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import CorrelationId, ReplicaId
 from weft_eventlog.projection import COLLECTED_AFTER
 from weft_eventlog.snapshots.packing import Packer

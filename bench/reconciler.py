@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable
 
 from weft_contracts.facts.inspection import Requested
-from weft_contracts.facts.values import BuiltinSource, ModelSpec
+from weft_contracts.facts.source import BuiltinSource
+from weft_contracts.facts.values import ModelSpec
 from weft_reconciler.domain.answer_deploy import by_engine, inspected
 from weft_reconciler.domain.decide import decide
-from weft_reconciler.domain.decision_time import DecisionClock
+from weft_reconciler.domain.decision_time import DecisionClock, DecisionTime
 from weft_reconciler.domain.request_inspections import request_inspections
 from weft_reconciler.domain.state import State
 from weft_testing.fleet_log import FleetLog
@@ -41,7 +42,7 @@ def filled(nodes: int, models: int) -> State:
     for index in range(models):
         source = BuiltinSource(name=f"b{index:03}")
         log.model(f"m{index:03}", ModelSpec(source=source, engine="llama.cpp", min_replicas=0, max_replicas=0))
-    for decision in request_inspections(state, ()):
+    for decision in request_inspections(state, (), DecisionTime(0.0, 0.0)):
         for commit in decision.commits:
             assert all(isinstance(fact, Requested) for fact in commit.facts)
             log.add(commit.aggregate, *commit.facts)
@@ -58,9 +59,9 @@ def main() -> None:
     state, clock = filled(given.nodes, given.models), DecisionClock()
     assert [] == decide(state, clock.tick(1.0))
     print(f"{given.nodes} nodes with three engines, {given.models} models whose files all of them were asked for")
-    known = state.fleet.engines, state.fleet.recipes
+    known, now = (state.fleet.engines, state.fleet.recipes), clock.tick(1.0)
     print("the table of nodes by engine ", cpu(lambda: by_engine(inspected(state), *known), given.rounds))
-    print("which inspections are missing", cpu(lambda: request_inspections(state, ()), given.rounds))
+    print("which inspections are missing", cpu(lambda: request_inspections(state, (), now), given.rounds))
     print("a look in all                ", cpu(lambda: decide(state, clock.tick(1.0)), given.rounds))
 
 

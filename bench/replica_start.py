@@ -47,8 +47,12 @@ import asyncio, json, sys
 async def main():
     from vllm.engine.arg_utils import AsyncEngineArgs
     from vllm.sampling_params import SamplingParams
+    from vllm.usage.usage_lib import UsageContext
     from vllm.v1.engine.async_llm import AsyncLLM
-    engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**json.loads(sys.argv[1])))
+    config = AsyncEngineArgs(**json.loads(sys.argv[1])).create_engine_config(UsageContext.ENGINE_CONTEXT)
+    if sys.argv[2:] == ["alike"]:
+        config.parallel_config.distributed_executor_backend = "uni"
+    engine = AsyncLLM.from_vllm_config(config, disable_log_stats=True)
     async for _ in engine.generate("hello", SamplingParams(max_tokens=1), "first"):
         pass
     print("first token", flush=True)
@@ -123,24 +127,32 @@ def vllm_arguments(log: Path) -> dict[str, Any]:
     raise AssertionError("the host's log doesn't say how it started vLLM")
 
 
-def alone_and_hosted(engine: str, python: str, model: Path, folder: Path, rounds: int) -> tuple[list[Cost], list[Cost]]:
-    """The engine alone, and its host, in turns; one of each before that fills the caches."""
-    log, alone, hosted = folder / "log", list[Cost](), list[Cost]()
+def alone_and_hosted(engine: str, python: str, model: Path, folder: Path, rounds: int) -> dict[str, list[Cost]]:
+    """The engine alone, and its host, in turns; one of each before that fills the caches.
+
+    vLLM alone is started as it does by itself, and with as few processes as its host gives it on a processor.
+    """
+    log, costs = folder / "log", dict[str, list[Cost]]()
     launch = launch_file(folder, engine, model)
     environment = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "OMP_NUM_THREADS": "1"}
     environment |= {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "VLLM_HOST_IP": "127.0.0.1"}
+    bare = folder / "bare.py"
+    bare.write_text(VLLM if engine == "vllm" else LLAMA)
     for turn in range(rounds + 1):
         host = started([python, "-m", "weft_engine", "--launch", str(launch)], '"ready"', log, {})
-        script, words = LLAMA, [str(model), str(CONTEXT)]
+        ways = {f"{engine} alone": [str(model), str(CONTEXT)]}
         if engine == "vllm":
-            script, words = VLLM, [json.dumps(vllm_arguments(log))]
-        bare = folder / "bare.py"
-        bare.write_text(script)
-        own = started([python, str(bare), *words], "first token", folder / "bare.log", environment)
-        if turn:
-            hosted.append(host)
-            alone.append(own)
-    return alone, hosted
+            told = json.dumps(vllm_arguments(log))
+            ways = {"vllm alone": [told], "vllm alone, alike": [told, "alike"]}
+        made = {
+            name: started([python, str(bare), *words], "first token", folder / "bare.log", environment)
+            for name, words in ways.items()
+        }
+        for name, cost in (made | {f"{engine} in its host": host}).items():
+            costs.setdefault(name, [])
+            if turn:
+                costs[name].append(cost)
+    return costs
 
 
 def in_a_mesh(rounds: int) -> list[float]:
@@ -182,9 +194,9 @@ def main() -> None:
             folder, python, model = Path(name), sys.executable, weft_tiny.gguf_path()
             if engine == "vllm":
                 python, model = str(vllm_environment(TREE, folder / "environment")), weft_tiny.folder()
-            alone, hosted = alone_and_hosted(engine, python, model, folder, given.rounds)
-        print(shown(f"{engine} alone", alone))
-        print(shown(f"{engine} in its host", hosted), flush=True)
+            costs = alone_and_hosted(engine, python, model, folder, given.rounds)
+        for name, taken in costs.items():
+            print(shown(name, taken), flush=True)
         if engine == "llama.cpp":
             waits = in_a_mesh(given.rounds)
             print(f"{'llama.cpp in a mesh':24}{statistics.median(waits):10.2f}{min(waits):9.2f}{max(waits):8.2f}")

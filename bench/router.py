@@ -6,7 +6,6 @@ A whole mesh with a simulated engine that gives a token every 10 ms to each of 1
 which other routers were measured (see the README). The load comes from another process (`load.py`).
 """
 
-import argparse
 import os
 import statistics
 import tempfile
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import psutil
 from mesh_cpu import cpu_of
-from streams import MODEL, child
+from streams import MODEL, child, paced, simulated
 from weft_testing.story import MeshUnderTest, until
 
 FULL = 100
@@ -32,20 +31,9 @@ def cost(mesh: MeshUnderTest, unit: str, *words: str) -> tuple[float, float, flo
 
 def main() -> None:
     """Print the medians."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--streams", type=int, default=100)
-    parser.add_argument("--ms", type=float, default=10, help="between two tokens of a stream")
-    parser.add_argument("--seconds", type=float, default=8, help="of each run")
-    parser.add_argument("--rounds", type=int, default=3)
-    given = parser.parse_args()
-    spec = {
-        "source": {"kind": "simulated"},
-        "engine": "simulated",
-        "concurrency": 256,
-        "engine_args": {"ms_per_token": given.ms},
-    }
+    given = paced(__doc__, seconds=8, rounds=3).parse_args()
     with tempfile.TemporaryDirectory(prefix="weft-bench-") as folder, MeshUnderTest(Path(folder)) as mesh:
-        mesh.deploy(MODEL, spec).raise_for_status()
+        mesh.deploy(MODEL, simulated(given.ms)).raise_for_status()
         until("the model answers", lambda: mesh.ready_replicas(MODEL), 60)
         common = ["--streams", str(given.streams), "--seconds", str(given.seconds)]
         for what, unit, words in (

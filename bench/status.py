@@ -23,17 +23,8 @@ from weft_contracts.facts.model import Scaled, SpecAccepted
 from weft_contracts.facts.node import Approved, Assigned, Healthy, Joined, Unhealthy
 from weft_contracts.facts.replica import Placed
 from weft_contracts.facts.run import Loading, Ready
-from weft_contracts.facts.values import (
-    Addresses,
-    Backend,
-    Device,
-    DeviceClaim,
-    Hardware,
-    Member,
-    ModelSpec,
-    Receipt,
-    SimulatedSource,
-)
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import Addresses, Backend, Device, DeviceClaim, Hardware, Member, ModelSpec, Receipt
 from weft_contracts.ids import CorrelationId, EventId, Incarnation, ModelId, NodeId, TokenId, replica_id
 from weft_contracts.subjects import Aggregate, machine, model, node, replica, run
 from weft_gateway.domain.progress_board import ProgressBoard

@@ -45,6 +45,26 @@ def child(script: str, *words: str) -> dict[str, Any]:
     return json.loads(ran.stdout.splitlines()[-1])
 
 
+def simulated(ms_per_token: float) -> dict[str, Any]:
+    """A model whose tokens cost nothing but time."""
+    return {
+        "source": {"kind": "simulated"},
+        "engine": "simulated",
+        "concurrency": 256,
+        "engine_args": {"ms_per_token": ms_per_token},
+    }
+
+
+def paced(doc: str | None, *, seconds: float, rounds: int) -> argparse.ArgumentParser:
+    """The options of a bench whose streams get a token every so often."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--streams", type=int, default=100)
+    parser.add_argument("--ms", type=float, default=10, help="between two tokens of a stream")
+    parser.add_argument("--seconds", type=float, default=seconds, help="of each run")
+    parser.add_argument("--rounds", type=int, default=rounds)
+    return parser
+
+
 def figures(found: Mapping[str, Any], gateway: float, engine: float) -> Figures:
     """Per token and per request, from sums."""
     return {

@@ -6,7 +6,6 @@ Two whole meshes with a simulated engine, one plain and one with WEFT_TLS=always
 another process (`load.py`).
 """
 
-import argparse
 import os
 import statistics
 import tempfile
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import psutil
 from mesh_cpu import cpu_of
-from streams import MODEL, child
+from streams import MODEL, child, paced, simulated
 from weft_testing.story import MeshUnderTest, until
 
 FULL = 100
@@ -34,18 +33,7 @@ def cost(mesh: MeshUnderTest, unit: str, words: list[str]) -> Costs:
 
 def main() -> None:
     """Print the medians and their ratio."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--streams", type=int, default=100)
-    parser.add_argument("--ms", type=float, default=10, help="between two tokens of a stream")
-    parser.add_argument("--seconds", type=float, default=6, help="of each run")
-    parser.add_argument("--rounds", type=int, default=5)
-    given = parser.parse_args()
-    spec = {
-        "source": {"kind": "simulated"},
-        "engine": "simulated",
-        "concurrency": 256,
-        "engine_args": {"ms_per_token": given.ms},
-    }
+    given = paced(__doc__, seconds=6, rounds=5).parse_args()
     with tempfile.TemporaryDirectory(prefix="weft-bench-") as folder:
         plain = MeshUnderTest(Path(folder) / "plain")
         secure = MeshUnderTest(Path(folder) / "tls", WEFT_TLS="always")
@@ -53,7 +41,7 @@ def main() -> None:
             for mesh in (plain, secure):
                 mesh.folder.mkdir()
                 mesh.up("--no-model")
-                mesh.deploy(MODEL, spec).raise_for_status()
+                mesh.deploy(MODEL, simulated(given.ms)).raise_for_status()
                 until("the model answers", lambda mesh=mesh: mesh.ready_replicas(MODEL), 60)
             compare(plain, secure, given.streams, given.seconds, given.rounds)
         finally:
