@@ -1,4 +1,4 @@
-"""A mesh on a machine with NVIDIA's devices. Nothing here runs without them, and without being asked for."""
+"""A mesh on a machine with devices. Nothing here runs without them, and without being asked for."""
 
 import os
 import shutil
@@ -11,6 +11,8 @@ import pytest
 from weft_testing.story import MeshUnderTest
 
 VARIABLE = "WEFT_TEST_DEVICES"
+_NEEDS = {"test_real_devices.py": "1", "test_vulkan_in_software.py": "vulkan"}
+"""Its value for each module."""
 _ASK = ("nvidia-smi", "--format=csv,noheader,nounits", "--query-gpu=index,uuid,memory.total,memory.used")
 MIB = 1 << 20
 
@@ -31,12 +33,14 @@ def seen() -> list[Seen]:
     return [Seen(int(number), uuid, int(memory) * MIB, int(used) * MIB) for number, uuid, memory, used in rows]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _asked_for() -> None:  # pyright: ignore[reportUnusedFunction]
-    """One variable, off by default; where it is on, a machine without devices is a failure and no skip."""
-    if os.environ.get(VARIABLE) != "1":
-        pytest.skip(f"needs accelerators of NVIDIA: {VARIABLE}=1 runs it")
-    assert shutil.which("nvidia-smi"), f"{VARIABLE} is 1, and there is no nvidia-smi"
+@pytest.fixture(scope="module", autouse=True)
+def _asked_for(request: pytest.FixtureRequest) -> None:  # pyright: ignore[reportUnusedFunction]
+    """One variable, off by default, says which runs; a machine without its devices is a failure then, and no skip."""
+    needs = _NEEDS[request.path.name]
+    if os.environ.get(VARIABLE) != needs:
+        pytest.skip(f"needs devices: {VARIABLE}={needs} runs it, see tests/devices/README.md")
+    if needs == "1":
+        assert shutil.which("nvidia-smi"), f"{VARIABLE} is 1, and there is no nvidia-smi"
 
 
 @pytest.fixture(scope="session")

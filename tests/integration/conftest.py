@@ -19,6 +19,14 @@ def calm_mesh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeshUnderTes
         yield mesh
 
 
+@pytest.fixture(scope="session")
+def shaken_mesh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeshUnderTest]:
+    """A running mesh of one worker whose stories add models, each under a name of its own, and kill what comes back:
+    whoever uses it leaves the built-in model ready, and names the replica that it means."""
+    with MeshUnderTest(tmp_path_factory.mktemp("shaken")) as mesh:
+        yield mesh
+
+
 @pytest.fixture
 def mesh(tmp_path: Path) -> Iterator[MeshUnderTest]:
     """A running mesh of one worker, of the story's own."""

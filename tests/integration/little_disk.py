@@ -7,11 +7,13 @@ lies under a folder, by a user without rights. The steps alone may change that f
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from weft_testing.story import MeshUnderTest, until
 
 MIB = 1 << 20
+ECHO = {"source": {"kind": "builtin", "name": "tiny"}, "engine": "echo", "context_tokens": 64, "concurrency": 2}
 WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all", "--")
 
 
@@ -87,6 +89,46 @@ def it_ends_and_says_what_it_needs(mesh: MeshUnderTest, folder: Path) -> None:
     assert "Paris" in until("it answers again", mesh.ask, 60)
 
 
+def engines(mesh: MeshUnderTest, folder: Path) -> None:
+    """Two workers, of which one has a disk of 24 MB for engines, and an engine of 48 MB that says nothing of it."""
+    mesh.up()
+    full = mesh.state / "workers" / "1" / "backends"
+    full.mkdir(exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={24 * MIB},mode=700", "tmpfs", str(full)], check=True)
+    assert 0 == mesh.weft("backends", "add", str(folder.parent / "echo.json")).returncode
+    assert 0 == mesh.weft("nodes", "cordon", "worker-2").returncode
+    an_install_that_fills_the_disk_is_named_and_leaves_nothing(mesh, full)
+    # when another node takes replicas
+    assert 0 == mesh.weft("nodes", "uncordon", "worker-2").returncode
+    # then it goes there, and says why
+    (moved,) = until("it serves elsewhere", lambda: mesh.ready_replicas("parrot"), 120)
+    assert "worker-2" == moved["node_name"]
+    assert "waits for room on worker-1" in " ".join(each["fact"]["why"] for each in mesh.facts("model", "scaled"))
+    # when one may only go to the full disk
+    pinned = {**ECHO, "selector": {"node.name": "worker-1"}}
+    assert 201 == mesh.deploy("pinned", pinned).status_code
+    # then it is not even begun there
+    until("it has no place", lambda: "has too little disk to install it" in mesh.weft("status").stdout)
+    begun = len(mesh.facts("run", "installing"))
+    # and once there is room, it is there by itself
+    resize(full, 512 * MIB)
+    until("it serves, too", lambda: mesh.ready_replicas("pinned"), 120)
+    assert begun + 1 == len(mesh.facts("run", "installing"))
+    assert "warp and weft" == mesh.ask("warp and weft", "pinned")
+    subprocess.run(["umount", "-l", str(full)], check=True)
+
+
+def an_install_that_fills_the_disk_is_named_and_leaves_nothing(mesh: MeshUnderTest, full: Path) -> None:
+    assert 201 == mesh.deploy("parrot", ECHO).status_code
+    said = f"the disk of {full} was full"
+    until("the status says it", lambda: "echo 1.0 could not be installed: the disk" in mesh.weft("status").stdout, 60)
+    assert said in mesh.weft("explain", "parrot").stdout
+    until("nothing half made stays", lambda: not [*full.glob(".making-*")] and not [*full.glob("echo-*/")])
+    begun = len(mesh.facts("run", "installing"))
+    time.sleep(5)  # of what is tried again and again there would be more by then
+    assert begun == len(mesh.facts("run", "installing"))
+
+
 def fill(folder: Path, left: int) -> None:
     """Write to a file until so many bytes are left of the disk."""
     disk = os.statvfs(folder)
@@ -109,8 +151,13 @@ def resize(folder: Path, size: int) -> None:
 
 
 if __name__ == "__main__":
-    steps, disk = {"small": small, "shrinking": shrinking}[sys.argv[1]], Path(sys.argv[2])
-    with_mesh = MeshUnderTest(disk, inside=lambda command: [*WITHOUT_RIGHTS, *command])
+    steps, disk = {"small": small, "shrinking": shrinking, "engines": engines}[sys.argv[1]], Path(sys.argv[2])
+    with_mesh = MeshUnderTest(
+        disk,
+        workers=2 if steps is engines else 1,
+        inside=lambda command: [*WITHOUT_RIGHTS, *command],
+        **({"WEFT_INSTALL_OFFLINE": str(disk.parent / "wheels")} if steps is engines else {}),
+    )
     try:
         steps(with_mesh, disk)
     finally:

@@ -1,9 +1,5 @@
 """Whoever asks the API by its own document: every operation answers, none fails, none hangs, nothing of it stays."""
 
-import base64
-import hashlib
-import json
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,40 +9,22 @@ from typing import Any
 import httpx
 import pytest
 import schemathesis
+import weft_tiny
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.core.failures import FailureGroup
-from weft_identity import nkey
 from weft_testing.answer_schemas import close
+from weft_testing.hub_server import HubServer, hub_server
 from weft_testing.story import MeshUnderTest, until
 
+from .known_names import FETCHED, HANGS_S, ONE_BY_ONE, Known
 from .own_engines import installed, tell
 
 pytestmark = pytest.mark.slow
 
 EXAMPLES = 12
 """Drawn for each operation and each way of drawing."""
-HANGS_S = 30.0
-"""Above the 10 s that a request for change waits for its outcome."""
-ONE_BY_ONE = httpx.Client(timeout=HANGS_S, limits=httpx.Limits(max_keepalive_connections=0))
-"""A connection for each request: what an operation does to its connection is no other's affair."""
-ALIAS = {"rule": "order", "targets": [{"model": "tiny"}]}
-PROFILE = {
-    "name": "passing",
-    "serves": ["chat"],
-    "vendors": ["cpu"],
-    "claim": {"formula": "argument", "argument": "memory_bytes", "default": 1},
-    "arguments": {"memory_bytes": {"type": "integer"}},
-    "install": {"package": "weft-passing"},
-}
-RECIPE = {
-    "engine": "passing",
-    "variants": [
-        {"vendor": "cpu", "package": "weft-passing", "version": "1", "requirements": ["weft-passing==1"], "disk": 1}
-    ],
-}
-SIMULATED = {"source": {"kind": "simulated"}, "engine": "simulated", "min_replicas": 0}
 
 
 @dataclass
@@ -64,124 +42,6 @@ class Answers:
     def reached(self) -> set[str]:
         """The operations that answered 2xx once."""
         return {name for name, found in self.statuses.items() if any(200 <= status < 300 for status in found)}
-
-
-class Known:
-    """Values that name something in this mesh, made anew where an operation takes its thing away."""
-
-    def __init__(self, mesh: MeshUnderTest) -> None:
-        self._mesh = mesh
-        self._made = 0
-        self._keys: dict[str, nkey.KeyPair] = {}
-
-    def of(self, operation: str) -> dict[str, Any]:
-        """Path parameters that fit an operation."""
-        method, path = operation.split(" ", 1)
-        if path.startswith("/api/nodes/{id}"):
-            comes = (method == "DELETE" and path.endswith("{id}")) or path.endswith(("/approve", "/reject"))
-            node = self.newcomer()[0] if comes else self._mesh.status()["nodes"][0]["id"]
-            if "{name}" in path:
-                ONE_BY_ONE.patch(f"{self._mesh.url}/api/nodes/{node}/labels", json={"zone": "a"})
-                return {"id": node, "name": "zone"}
-            if "{engine}" in path:
-                return {"id": node, "engine": self.recipe()}
-            return {"id": node}
-        if path.startswith("/api/models/{ref}"):
-            return {"ref": self.model() if method == "DELETE" else "tiny"}
-        if path.startswith("/api/tokens/"):
-            return {"id": self._post("/api/tokens", {})["token"]}
-        if path.startswith("/api/keys/"):
-            return {"id": self._post("/api/keys", {"name": "passing"})["key"]}
-        if path.startswith("/api/engine-profiles/"):
-            return {"engine": self._post("/api/engine-profiles", PROFILE)["engine"]}
-        if path.startswith("/api/secrets/"):
-            name = f"passing-{self._made}"
-            self._made += 1
-            ONE_BY_ONE.put(f"{self._mesh.url}/api/secrets/{name}", json={"value": "open sesame"})
-            return {"name": name}
-        if path.startswith("/api/aliases/"):
-            name = f"passing-{self._made}"
-            self._made += 1
-            ONE_BY_ONE.put(f"{self._mesh.url}/api/aliases/{name}", json=ALIAS)
-            return {"name": name}
-        if path.startswith(("/api/backend-recipes/", "/api/backends/")):
-            return {"engine": self.recipe()}
-        if path.startswith("/api/replicas/"):
-            return {"id": self._mesh.ready_replicas()[0]["id"]}
-        if path.startswith("/api/requests/"):
-            return {"id": self._post("/api/tokens", {})["request"]}
-        return {"id": "tiny"} if "{id}" in path else {}
-
-    def body(self, operation: str) -> dict[str, Any] | None:
-        """A body that only this mesh can take; None: any that fits the document will do."""
-        match operation:
-            case "POST /api/node/register":
-                return self._registration(nkey.KeyPair.new(nkey.Role.USER))
-            case (
-                "POST /api/node/credential"
-                | "POST /api/node/models"
-                | "POST /api/node/heartbeat"
-                | "POST /api/node/drain"
-                | "POST /api/node/resume"
-            ):
-                node, key = self.newcomer()
-                self._post(f"/api/nodes/{node}/approve", {})
-                nonce = str(int(time.time()))
-                signature = key.sign(f"weft-{operation.rsplit('/', 1)[1]}:{node}:{nonce}".encode())
-                return {"node": node, "nonce": nonce, "signature": base64.b64encode(signature).decode()}
-            case "PUT /api/aliases/{name}":
-                return ALIAS
-            case "POST /api/backend-recipes":
-                return {"recipe": RECIPE, "profile": PROFILE}
-            case "POST /v1/embeddings":
-                return {"model": "tiny-embed", "input": "What is the capital of France?"}
-            case "POST /v1/rerank":
-                return {"model": "overlap", "query": "warp and weft", "documents": ["the weft", {"text": "neither"}]}
-            case "PUT /api/nodes/{id}/labels" | "PATCH /api/nodes/{id}/labels":
-                return {"zone": "a"}
-            case _:
-                return None
-
-    def newcomer(self) -> tuple[str, nkey.KeyPair]:
-        """A machine that waits for approval, and its key."""
-        key = nkey.KeyPair.new(nkey.Role.USER)
-        said = ONE_BY_ONE.post(f"{self._mesh.url}/api/node/register", **self.signed(self._registration(key)))
-        assert said.is_success, said.text
-        return said.json()["node"], key
-
-    def signed(self, registration: Any) -> dict[str, Any]:
-        """What is sent of a registration. One that was drawn is sent without a signature."""
-        content = json.dumps(registration).encode()
-        sent: dict[str, Any] = {"content": content, "headers": {"content-type": "application/json"}}
-        key = next((key for public, key in self._keys.items() if public in content.decode()), None)
-        if key is not None:
-            nonce = f"{time.time():.6f}"  # of two within a second the second is newer
-            signature = key.sign(f"weft-register:{nonce}:{hashlib.sha256(content).hexdigest()}".encode())
-            sent["headers"] |= {"weft-nonce": nonce, "weft-signature": base64.b64encode(signature).decode()}
-        return sent
-
-    def recipe(self) -> str:
-        """An engine that this mesh was told how to install."""
-        return self._post("/api/backend-recipes", {"recipe": RECIPE, "profile": PROFILE})["engine"]
-
-    def model(self) -> str:
-        """A model without replicas."""
-        self._made += 1
-        name = f"passing-{self._made}"
-        self._post("/api/models", {"name": name, "spec": SIMULATED})
-        return name
-
-    def _registration(self, key: nkey.KeyPair) -> dict[str, Any]:
-        self._made += 1
-        self._keys[key.public] = key
-        token = self._post("/api/tokens", {})["secret"]
-        where = {"host": "127.0.0.1", "http_port": 9}
-        return {"token": token, "name": f"newcomer-{self._made}", "public_key": key.public, "addresses": where}
-
-    def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        said = ONE_BY_ONE.post(f"{self._mesh.url}{path}", json=body)
-        assert said.is_success, said.text
-        return said.json()
 
 
 def document_of(mesh: MeshUnderTest) -> dict[str, Any]:
@@ -292,9 +152,24 @@ def _example(document: dict[str, Any], path: str, method: str) -> Any:
 
 
 @pytest.fixture
-def mesh(tmp_path: Path) -> Iterator[MeshUnderTest]:
+def hub() -> Iterator[HubServer]:
+    """A hub of the test's own, with one model."""
+    with hub_server() as server:
+        server.repository("o/tiny-GGUF", {"tiny-F16.gguf": weft_tiny.gguf_path().read_bytes()})
+        yield server
+
+
+@pytest.fixture
+def mesh(tmp_path: Path, hub: HubServer) -> Iterator[MeshUnderTest]:
     """A mesh where everybody needs a key, asked with an admin's."""
-    with MeshUnderTest(tmp_path, WEFT_REQUIRE_KEYS="1", WEFT_BACKENDS=str(installed(tmp_path))) as mesh:
+    with MeshUnderTest(
+        tmp_path,
+        WEFT_REQUIRE_KEYS="1",
+        WEFT_BACKENDS=str(installed(tmp_path)),
+        WEFT_HUB=hub.url,
+        WEFT_SOURCES_ALLOW="127.0.0.1",
+        HF_HOME=str(tmp_path / "hf"),
+    ) as mesh:
         key = (mesh.state / "admin-key").read_text().strip()
         for each in (mesh.http, ONE_BY_ONE):
             each.headers["authorization"] = f"Bearer {key}"
@@ -310,6 +185,8 @@ def test_every_operation_answers_by_the_apis_own_document_and_the_mesh_is_as_bef
     mesh.http.post(f"{mesh.url}/api/models", json={"name": "tiny-embed", "spec": spec}).raise_for_status()
     tell(mesh, tmp_path, "overlap")
     mesh.deploy("overlap", {"source": {"kind": "simulated"}, "engine": "overlap"}).raise_for_status()
+    fetched = {"source": {"kind": "hf", "repository": "o/tiny-GGUF"}, "engine": "llama.cpp", "min_replicas": 0}
+    mesh.deploy(FETCHED, fetched).raise_for_status()
     until("the embedder is ready", lambda: mesh.ready_replicas("tiny-embed"), 60)
     # when all that its document speaks of is asked, rightly and wrongly
     answers = ask_all(mesh)

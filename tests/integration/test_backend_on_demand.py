@@ -8,10 +8,14 @@ from typing import Any
 import psutil
 import pytest
 import weft_tiny
+from weft_testing.hub_server import hub_server
+from weft_testing.scripted_model import write_scripted_model
 from weft_testing.story import MeshUnderTest, until
 from weft_testing.vllm_environment import find_links
 from weft_testing.wheels import wheels_of_installed, write_wheel
 from weft_worker_agent.outbound.backends.host_code import requirements
+
+from .parsed_answers import calls_stand_apart, thoughts_stand_apart
 
 ECHO = Path(__file__).parents[1] / "packages" / "echo" / "weft_echo"
 SPEC = {"source": {"kind": "builtin", "name": "tiny"}, "engine": "echo", "context_tokens": 64, "concurrency": 2}
@@ -159,10 +163,20 @@ def test_an_engine_is_installed_where_a_replica_needs_it_and_when_what_hinders_i
 def test_a_worker_with_nothing_installs_vllm_and_answers_on_the_processor(tmp_path: Path) -> None:
     # given a worker whose folder of backends is empty, on a machine that says where torch for the processor lies
     folder = tmp_path / "backends"
-    with MeshUnderTest(tmp_path, WEFT_INSTALL_FIND_LINKS=find_links(), WEFT_INSTALL_FOLDER=str(folder)) as mesh:
+    with (
+        hub_server() as hub,
+        MeshUnderTest(
+            tmp_path,
+            WEFT_INSTALL_FIND_LINKS=find_links(),
+            WEFT_INSTALL_FOLDER=str(folder),
+            WEFT_HUB=hub.url,
+            WEFT_SOURCES_ALLOW="127.0.0.1",
+            HF_HOME=str(tmp_path),
+        ) as mesh,
+    ):
         assert "vllm" not in [each["engine"] for each in backends(mesh)["installed"]]
         # when the built-in weights are deployed as safetensors
-        spec = {
+        spec: dict[str, Any] = {
             "source": {"kind": "path", "path": str(weft_tiny.folder())},
             "engine": "vllm",
             "context_tokens": 512,
@@ -193,3 +207,15 @@ def test_a_worker_with_nothing_installs_vllm_and_answers_on_the_processor(tmp_pa
         there = until("it is listed", lambda: [b for b in backends(mesh)["installed"] if b["engine"] == "vllm"])
         assert ("0.32.0", ["cpu"]) == (there[0]["version"], there[0]["vendors"])
         assert not [path for path in folder.rglob("torchvision") if path.is_dir()]
+
+        # when it makes room for a model of a hub whose family thinks and calls tools in a form of its own
+        assert 0 == mesh.weft("remove", "tiny-vllm").returncode
+        family = {"tool_call_parser": "hermes", "reasoning_parser": "deepseek_r1"}
+        files = write_scripted_model(tmp_path / "scripted").iterdir()
+        hub.repository("o/scripted", {path.name: path.read_bytes() for path in files})
+        spec["source"] = {"kind": "hf", "repository": "o/scripted"}
+        assert 201 == mesh.deploy("scripted", {**spec, "engine_args": {**spec["engine_args"], **family}}).status_code
+        until("it is ready", lambda: "ready" in states(mesh, "scripted"), INSTALL_S)
+        # then clients get both apart, by vLLM's own parsers
+        thoughts_stand_apart(mesh, "scripted")
+        calls_stand_apart(mesh, "scripted")

@@ -7,38 +7,18 @@ from typing import Any
 
 import pytest
 from weft_testing.story import MeshUnderTest, until
-from weft_testing.wheels import wheels_of_installed, write_wheel
+from weft_testing.wheels import wheels_of_installed
 from weft_worker_agent.outbound.backends.host_code import requirements
 
-ECHO = Path(__file__).parents[1] / "packages" / "echo" / "weft_echo"
+from .echo_engine import echo_entry, echo_wheel
+
 SPEC = {"source": {"kind": "builtin", "name": "tiny"}, "engine": "echo", "context_tokens": 64, "concurrency": 2}
 INSTALL_S = 120.0
-PROFILE: dict[str, Any] = {
-    "name": "echo",
-    "serves": ["chat"],
-    "formats": ["gguf"],
-    "vendors": ["cpu"],
-    "claim": {"formula": "header", "slack": 0.5, "overhead": 0, "cpu_overhead": 3145728},
-    "resumes_greedy": True,
-    "arguments": {"times": {"type": "integer", "least": 1, "most": 3}},
-    "install": {"package": "weft-echo", "adapter": "weft_echo.adapter:Echo"},
-}
 
 
-def echo_wheel(folder: Path, version: str) -> None:
-    files = {f"weft_echo/{path.name}": path.read_text() for path in ECHO.glob("*.py")}
-    entry = "[weft.engines]\necho = weft_echo.profile:PROFILE\n"
-    write_wheel(folder, "weft-echo", version, files, entry_points=entry)
-
-
-def add_recipe(mesh: MeshUnderTest, version: str) -> None:
-    """The catalogue's entry of the echo, in this version."""
-    requirement = f"weft-echo=={version}"
-    variant = {"vendor": "cpu", "package": "weft-echo", "version": version, "requirements": [requirement]}
-    recipe = {"engine": "echo", "variants": [{**variant, "disk": 50_000_000}]}
-    entry = mesh.folder / "echo.json"
-    entry.write_text(json.dumps({"profile": PROFILE, "recipe": recipe}))
-    said = mesh.weft("backends", "add", str(entry))
+def add_recipe(mesh: MeshUnderTest, version: str, *more: str) -> None:
+    """The catalogue's entry of the echo, in this version; `more` is required, too."""
+    said = mesh.weft("backends", "add", str(echo_entry(mesh.folder, version, *more)))
     assert 0 == said.returncode, said.stderr
 
 
@@ -52,6 +32,7 @@ def made(mesh: MeshUnderTest) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.sabotage("backend-left-behind")
+@pytest.mark.sabotage("upgrade-fails-the-model")
 def test_an_engine_is_installed_ahead_upgraded_beside_what_runs_and_removed_when_nothing_needs_it(
     tmp_path: Path,
 ) -> None:
@@ -81,6 +62,20 @@ def test_an_engine_is_installed_ahead_upgraded_beside_what_runs_and_removed_when
         said = mesh.weft("backends", "uninstall", "echo", "--node", "worker-1")
         assert 1 == said.returncode
         assert first in said.stderr
+
+        # when replicas are told to move to a version that can't be installed
+        add_recipe(mesh, "1.5", "weft-echo==2.0")
+        assert 0 == mesh.weft("backends", "upgrade", "echo").returncode
+        # then that is named, the model goes on in what it has, and so does what is added to it
+        until("the upgrade is given up", lambda: "its engine was not upgraded" in mesh.weft("status").stdout, 60)
+        assert [first] == [each["id"] for each in mesh.ready_replicas("parrot")]
+        assert "parrot stays in the engine that it has: echo 1.5" in mesh.weft("explain", "parrot").stdout
+        assert 201 == mesh.deploy("parrot", {**SPEC, "min_replicas": 2, "max_replicas": 2}).status_code
+        until("two serve", lambda: len(mesh.ready_replicas("parrot")) == 2, 60)
+        assert 2 == len(made(mesh)["1.0"]["used_by"])
+        assert 201 == mesh.deploy("parrot", SPEC).status_code
+        until("one serves", lambda: len(mesh.ready_replicas("parrot")) == 1, 60)
+        (first,) = [each["id"] for each in mesh.ready_replicas("parrot")]
 
         # when the catalogue has another version, and replicas are told to move to it
         add_recipe(mesh, "2.0")

@@ -47,6 +47,15 @@ def take_away(mesh: MeshUnderTest, model: str) -> None:
     until(f"{model} is gone", lambda: not [r for r in mesh.replicas() if r["model_name"] == model], 60)
 
 
+def serve_on(mesh: MeshUnderTest, name: str, model: str) -> None:
+    """Deploy a model that finds its place on a machine of its own."""
+    for other in ("worker-1", "worker-2"):
+        done(mesh, "nodes", "cordon", other)
+    assert name == serve(mesh, model)
+    for other in ("worker-1", "worker-2"):
+        done(mesh, "nodes", "uncordon", other)
+
+
 def head(mesh: MeshUnderTest) -> int:
     return mesh.status()["log"]["position"]
 
@@ -116,11 +125,7 @@ def test_a_worker_told_to_stop_drains_first_and_serves_again_when_it_is_back(mes
     guest = start(mesh, "guest", secret, "--labels", "guest=yes")
     try:
         id = reaches(mesh, "guest", "healthy")["id"]
-        for other in ("worker-1", "worker-2"):
-            done(mesh, "nodes", "cordon", other)
-        assert "guest" == serve(mesh, "moving")
-        for other in ("worker-1", "worker-2"):
-            done(mesh, "nodes", "uncordon", other)
+        serve_on(mesh, "guest", "moving")
         after = head(mesh)
         with StreamLoad(mesh.url, "moving", per_second=5, tokens=STREAM) as load:
             load.goes_on(1)
@@ -143,6 +148,7 @@ def test_a_worker_told_to_stop_drains_first_and_serves_again_when_it_is_back(mes
         end(guest)
 
 
+@pytest.mark.slow
 @pytest.mark.sabotage("silent-about-the-unfinished")
 def test_what_the_only_node_cant_finish_in_time_is_told_to_everybody(mesh: MeshUnderTest) -> None:
     # given a model on the only node that is left
@@ -184,11 +190,7 @@ def test_a_node_that_is_removed_finishes_its_streams_first(mesh: MeshUnderTest) 
     with machine(mesh, "sold", secret) as sold:
         # given a machine that serves
         id = reaches(mesh, "sold", "healthy")["id"]
-        for other in ("worker-1", "worker-2"):
-            done(mesh, "nodes", "cordon", other)
-        assert "sold" == serve(mesh, "kept")
-        for other in ("worker-1", "worker-2"):
-            done(mesh, "nodes", "uncordon", other)
+        serve_on(mesh, "sold", "kept")
         after = head(mesh)
         with StreamLoad(mesh.url, "kept", per_second=5, tokens=STREAM) as load:
             load.goes_on(1)

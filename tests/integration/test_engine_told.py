@@ -1,23 +1,15 @@
 """An engine that Weft doesn't come with: an admin tells the running mesh of it, and a worker that has it serves it."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from weft_testing.engine_environment import engine_environment
+from weft_testing.engine_environment import engine_environment, profile_in
 from weft_testing.story import MeshUnderTest, until
 
 ECHO = Path(__file__).parents[1] / "packages" / "echo" / "weft_echo"
 SPEC = {"source": {"kind": "builtin", "name": "tiny"}, "engine": "echo", "context_tokens": 64, "concurrency": 2}
-
-
-def profile_in(environment: Path) -> dict[str, Any]:
-    """What an admin sends: the profile as the engine's environment prints it."""
-    python = environment / "echo" / "bin" / "python"
-    said = subprocess.run([python, "-m", "weft_engine.installed", "echo"], capture_output=True, check=True, timeout=60)
-    return json.loads(said.stdout)["profile"]
 
 
 def tell(mesh: MeshUnderTest, profile: dict[str, Any]) -> str:
@@ -32,10 +24,11 @@ def refusals(mesh: MeshUnderTest) -> list[dict[str, int]]:
     return [each["fact"]["receipt"]["refusals"] for each in mesh.facts("replica", "unplaceable")]
 
 
+@pytest.mark.slow
 @pytest.mark.sabotage("engine-of-another-profile")
 def test_an_engine_that_an_admin_tells_of_is_placed_where_its_profile_is_and_serves(tmp_path: Path) -> None:
     environment = engine_environment(tmp_path, ECHO, "echo")
-    profile = profile_in(environment)
+    profile = profile_in(environment, "echo")
     with MeshUnderTest(tmp_path, WEFT_BACKENDS=str(environment)) as mesh:
         # given a mesh whose worker has the engine, and that knows nothing of it
         refused = mesh.deploy("parrot", SPEC)

@@ -1,10 +1,7 @@
 """What goes wrong with a model is said: in `status`, in the events, to the client that waits. And nothing loops."""
 
-import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +15,7 @@ import pytest
 from weft_testing.story import MeshUnderTest, until
 
 from . import own_gguf
+from .cramped_worker import CrampedWorker, can_mount
 
 SIMULATED = {"source": {"kind": "simulated"}, "engine": "simulated"}
 
@@ -30,8 +28,9 @@ def mesh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeshUnderTest]:
 
 
 @pytest.mark.sabotage("permanent-retried")
-def test_a_wrong_engine_argument_is_told_in_the_engines_words_and_not_tried_again(mesh: MeshUnderTest) -> None:
-    deployed = mesh.weft("deploy", "tiny", "--name", "odd", "--engine-arg", "frobnicate=1")
+def test_a_failure_for_good_is_told_in_the_engines_words_and_not_tried_again(mesh: MeshUnderTest) -> None:
+    for_good = ("--engine-arg", "fail_load=it can't frobnicate", "--engine-arg", "fail_load_permanent=true")
+    deployed = mesh.weft("deploy", "simulated", "--name", "odd", *for_good)
 
     assert 1 == deployed.returncode
     assert "frobnicate" in deployed.stderr
@@ -116,7 +115,8 @@ def ready(mesh: MeshUnderTest, name: str) -> set[str]:
 def before_a_failed_revision(mesh: MeshUnderTest, name: str) -> set[str]:
     """Deploy a model with two replicas, and a revision of it that fails; the replicas of the first."""
     assert 0 == mesh.weft("deploy", "tiny", "--name", name, "--replicas", "2").returncode
-    deployed = mesh.weft("deploy", "tiny", "--name", name, "--replicas", "2", "--engine-arg", "frobnicate=1")
+    wrong = ("--engine-arg", "chat_template={% frobnicate")  # which only the engine can know
+    deployed = mesh.weft("deploy", "tiny", "--name", name, "--replicas", "2", *wrong)
     assert 1 == deployed.returncode
     assert f"revision 2 of {name} can't be served: " in deployed.stderr
     assert "; revision 1 goes on" in deployed.stderr
@@ -131,7 +131,8 @@ def the_one_before_serves(mesh: MeshUnderTest, name: str) -> None:
     assert "Paris" in mesh.ask(model=name)
     shown = mesh.weft("status").stdout
     row = next((line.split() for line in shown.splitlines() if line.split()[:1] == [name]), [shown])
-    assert [name, "ready", "1", "llama.cpp", "2/2", "revision", "2", "can't", "be", "served:"] == row[:10]
+    assert [name, "ready", "1", "llama.cpp", "2/2", "builtin:tiny"] == row[:6]
+    assert ["revision", "2", "can't", "be", "served:"] == row[6:11]
     (model,) = [each for each in mesh.status()["models"] if each["name"] == name]
     assert (1, 2, "frobnicate" in model["failing"]["reason"]) == (model["serves"], model["failing"]["revision"], True)
     explained = mesh.weft("explain", name).stdout
@@ -251,69 +252,3 @@ class Waiting:
     def _ask(self, url: str, model: str) -> None:
         body = {"model": model, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 4}
         self.answers.append(httpx.post(url, json=body, timeout=80))
-
-
-_MOUNT = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c")
-
-
-def can_mount() -> bool:
-    """Whether a process may have a file system of its own here."""
-    try:
-        return 0 == subprocess.run([*_MOUNT, "mount -t tmpfs tmpfs /mnt"], capture_output=True, check=False).returncode
-    except OSError:
-        return False
-
-
-class CrampedWorker:
-    """A second worker whose state lies on a file system of one MiB that only it sees."""
-
-    def __init__(self, mesh: MeshUnderTest, folder: Path) -> None:
-        self._mesh, self._state = mesh, folder / "cramped"
-        self._state.mkdir()
-        self._log = folder / "cramped.log"
-        self._filler = self._state / "filler"
-
-    def __enter__(self) -> "CrampedWorker":
-        made = self._mesh.weft("tokens", "create", "--auto-approve", "--json")
-        token = json.loads(made.stdout)["secret"]
-        program = (
-            f"mount -t tmpfs -o size=1m tmpfs '{self._state}' && exec '{sys.executable}' -m weft_cli worker "
-            f"--join {self._mesh.url} --name cramped --labels disk=tiny --state '{self._state}'"
-        )
-        with self._log.open("w") as log:
-            self._process = subprocess.Popen(
-                [*_MOUNT, program],
-                env={k: v for k, v in os.environ.items() if not k.startswith("WEFT_")} | {"WEFT_JOIN_TOKEN": token},
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-            )
-
-        def healthy() -> bool:
-            assert self._process.poll() is None, self._log.read_text()
-            nodes = self._mesh.status()["nodes"]
-            return any(n["name"] == "cramped" and n["state"] == "healthy" and n["backends"] for n in nodes)
-
-        until("the cramped worker is healthy", healthy, 60)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.terminate()
-        try:
-            self._process.wait(30)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait(10)
-
-    def fill(self) -> None:
-        """Leave no byte."""
-        with self._seen(self._filler).open("wb", buffering=0) as file, suppress(OSError):
-            while True:
-                file.write(bytes(4096))
-
-    def make_room(self) -> None:
-        self._seen(self._filler).unlink()
-
-    def _seen(self, path: Path) -> Path:
-        """A path as the worker sees it."""
-        return Path(f"/proc/{self._process.pid}/root{path}")

@@ -19,6 +19,9 @@ def test_the_printed_curl_line_answers_paris_from_llama_cpp(calm_mesh: MeshUnder
     # then
     assert "Paris" in json.loads(ran.stdout)["choices"][0]["message"]["content"]
     assert {"llama.cpp"} == {run["fact"]["engine"] for run in calm_mesh.facts("run", "ready")}
+    # and on the processor, whatever devices this machine has: for them an engine might have to be built first
+    specs = [each["fact"]["spec"] for each in calm_mesh.facts("model", "spec_accepted")]
+    assert {"gpu_layers": 0} == next(each for each in specs if each["source"].get("name") == "tiny")["engine_args"]
 
 
 @pytest.mark.sabotage("lost-causation")

@@ -41,3 +41,32 @@ def test_what_happens_appears_at_once_and_markup_in_it_stays_text(calm_mesh: Mes
     browser.shows("#events", MARKUP)
     assert 0 == browser.count("img")
     assert "Weft" == browser.run("return document.title")
+
+
+@pytest.mark.sabotage("aliases-off-the-page")
+def test_an_alias_is_shown_with_what_it_stands_for_and_can_be_talked_to(
+    calm_mesh: MeshUnderTest, browser: Browser
+) -> None:
+    # given an open page
+    browser.look()
+    browser.open(calm_mesh.url)
+    browser.shows("#models", "tiny")
+    # when a name is let stand for a model
+    done = calm_mesh.weft("aliases", "set", "talk", "tiny", "--in-order")
+    assert 0 == done.returncode, done.stderr
+    try:
+        # then it is there, and so are its models
+        browser.shows("#aliases h3", "talk")
+        browser.shows("#aliases .replicas", "1 of 1 ready")
+        # and who picks it is answered by one of them
+        browser.choose("#model", "talk")
+        browser.run("document.querySelector('#message').focus()")
+        browser.type("What is the capital of France?\n")
+        browser.shows(".them:last-child .text", "Paris")
+        browser.shows(".them:last-child .note", "from tiny on worker-1")
+        # at a terminal, too
+        said = calm_mesh.weft("chat", "-m", "talk", "What is the capital of Peru?")
+        assert (0, "Lima") == (said.returncode, "Lima" if "Lima" in said.stdout else said.stdout + said.stderr)
+    finally:
+        calm_mesh.weft("aliases", "remove", "talk")
+    assert [] == browser.errors()

@@ -2,14 +2,21 @@
 
 import json
 import re
+import subprocess
+from pathlib import Path
 from typing import Any
 
+import gguf
 import pytest
+import weft_tiny
+from weft_testing.engine_environment import engine_environment
 from weft_testing.machine import done, machine, new_token, node, reaches
 from weft_testing.story import MeshUnderTest, until
 
 pytestmark = pytest.mark.slow
 SIMULATED = {"source": {"kind": "simulated"}, "engine": "simulated"}
+LAYERED = Path(__file__).parents[1] / "packages" / "layered" / "weft_layered"
+MIB = 1 << 20
 
 
 @pytest.mark.sabotage("every-device")
@@ -45,10 +52,13 @@ def test_a_machines_accelerators_are_shown_labelled_chosen_budgeted_and_claimed(
 
 
 @pytest.mark.sabotage("every-visible-device")
+@pytest.mark.sabotage("a-layer-too-many")
 def test_an_engine_is_told_what_it_claims_and_sees_those_devices_alone(mesh: MeshUnderTest) -> None:
-    # given machines of two vendors
+    # given machines of two vendors, one with an engine that divides a model's layers
+    backends = engine_environment(mesh.folder, LAYERED, "layered")
+    green = ("--simulate-gpus", "2x80GB:nvidia")
     with (
-        machine(mesh, "green", new_token(mesh, "--auto-approve"), "--simulate-gpus", "2x80GB:nvidia"),
+        machine(mesh, "green", new_token(mesh, "--auto-approve"), *green, WEFT_BACKENDS=str(backends)),
         machine(mesh, "red", new_token(mesh, "--auto-approve"), "--simulate-gpus", "2x24GB:amd"),
     ):
         reaches(mesh, "green", "healthy")
@@ -63,6 +73,23 @@ def test_an_engine_is_told_what_it_claims_and_sees_those_devices_alone(mesh: Mes
         }
         # then each engine was told one card with the bytes that the mesh counts, and sees no other, in its vendor's way
         told = {vendor: [claim_in_log(mesh, each) for each in ready[vendor]] for vendor in ready}
+        # and when two of a model's three layers are to lie on a card, as its engine counts them
+        before = node(mesh, "green")["claims"]
+        tell(mesh, backends / "layered")
+        divided = {"source": {"kind": "builtin", "name": "tiny"}, "engine": "layered", "engine_args": {"gpu_layers": 2}}
+        mesh.deploy("divided", {**divided, "context_tokens": 64, "concurrency": 2}).raise_for_status()
+        (replica,) = until("it is ready", lambda: mesh.ready_replicas("divided"), 60)
+        # then card and machine are claimed by the sizes that stand in the file, the engine is told both, and all see it
+        on_card, on_machine = divided_claim(context=2 * 64)
+        given = json.loads(mesh.ask(model="divided"))
+        assert {"gpu_layers": 2} == given["engine_args"]
+        assert {"nvidia": on_card, "cpu": on_machine} == {each["vendor"]: each["bytes"] for each in given["devices"]}
+        shown = next(r for r in json.loads(done(mesh, "status", "--json"))["replicas"] if r["id"] == replica["id"])
+        machine_s, card_s = sorted(shown["devices"], key=lambda each: each["claimed"], reverse=True)
+        assert (on_machine, on_card) == (machine_s["claimed"], card_s["claimed"])
+        assert (True, False) == tuple("simulated nvidia 80GB" in each["device"] for each in (card_s, machine_s))
+        after = node(mesh, "green")["claims"]
+        assert on_card + on_machine == sum(after.values()) - sum(before.values())
     seen = {vendor: [said["environment"] for said in told[vendor]] for vendor in told}
     assert {"SIM-nvidia-0", "SIM-nvidia-1"} == {each["CUDA_VISIBLE_DEVICES"] for each in seen["nvidia"]}
     assert {"0", "1"} == {each["ROCR_VISIBLE_DEVICES"] for each in seen["amd"]}
@@ -74,6 +101,26 @@ def test_an_engine_is_told_what_it_claims_and_sees_those_devices_alone(mesh: Mes
 def both(mesh: MeshUnderTest, model: str) -> list[str] | None:
     ready = [each["id"] for each in mesh.ready_replicas(model)]
     return ready if len(ready) == 2 else None
+
+
+def tell(mesh: MeshUnderTest, environment: Path) -> None:
+    """The mesh, of the engine that an environment has."""
+    command = [environment / "bin" / "python", "-m", "weft_engine.installed", environment.name]
+    said = subprocess.run(command, capture_output=True, check=True, timeout=60)
+    mesh.http.post(f"{mesh.url}/api/engine-profiles", json=json.loads(said.stdout)["profile"]).raise_for_status()
+
+
+def divided_claim(context: int) -> tuple[int, int]:
+    """Bytes of the card and of the machine for the built-in model with two of its three layers on a card: the output,
+    which this model makes of the embeddings, so that they lie in both places, and the last block."""
+    reader: Any = gguf.GGUFReader(weft_tiny.gguf_path())
+    size = {tensor.name: int(tensor.n_bytes) for tensor in reader.tensors}
+    last = sum(each for name, each in size.items() if name.startswith("blk.2."))
+    output_norm, embeddings = size["output_norm.weight"], size["token_embd.weight"]
+    cache = 2 * 2 * 64 * 2 * context  # keys and values of two heads of 64 in 16 bits, of one layer
+    card, rest = last + output_norm + embeddings, sum(size.values()) - last - output_norm
+    assert (3, True) == (len({name.split(".")[1] for name in size if name.startswith("blk.")}), rest > embeddings)
+    return card + card // 2 + cache + 3 * MIB, rest + rest // 2 + 2 * cache + 5 * MIB
 
 
 def claim_in_log(mesh: MeshUnderTest, replica: str) -> dict[str, Any]:

@@ -10,6 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from weft_testing.wheels import wheels_of_installed
+from weft_worker_agent.outbound.backends.host_code import requirements
+
+from .echo_engine import echo_entry, echo_wheel
 
 pytestmark = pytest.mark.slow
 STEPS = Path(__file__).with_name("little_disk.py")
@@ -35,6 +39,16 @@ def steps(name: str, size: str, folder: Path) -> None:
     if "unshare" in done.stderr and "Operation not permitted" in done.stderr:
         pytest.skip("user namespaces are not to be had")
     assert 0 == done.returncode, (done.stdout + done.stderr)[-8000:]
+
+
+@pytest.mark.sabotage("full-disk-goes-unreported")
+@pytest.mark.sabotage("waits-on-a-full-disk")
+def test_an_engine_that_a_full_disk_has_no_room_for_goes_elsewhere_and_comes_once_there_is_room(tmp_path: Path) -> None:
+    wheels = tmp_path / "wheels"
+    wheels_of_installed(wheels, requirements())
+    echo_wheel(wheels, "1.0", weights=48 << 20)
+    echo_entry(tmp_path, "1.0", disk=1_000_000)
+    steps("engines", "2g", tmp_path)
 
 
 @pytest.mark.sabotage("reserves-for-ever")

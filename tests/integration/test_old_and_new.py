@@ -1,6 +1,7 @@
 """Old and new side by side: a fact that a service doesn't know, and one that it can't read."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 import nats
@@ -32,6 +33,31 @@ def append(mesh: MeshUnderTest, subject: str, body: bytes, **headers: str) -> No
     asyncio.run(write())
 
 
+@pytest.fixture(scope="module")
+def mesh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeshUnderTest]:
+    """Of both stories, in their order: what the last one appends stops all deciding."""
+    with MeshUnderTest(tmp_path_factory.mktemp("old-and-new")) as mesh:
+        yield mesh
+
+
+@pytest.mark.sabotage("blind-to-garbage")
+def test_an_event_that_cannot_be_read_sets_its_aggregate_aside_and_nothing_else(mesh: MeshUnderTest) -> None:
+    # when
+    append(mesh, "weft.ev.model.m-garbled.spec_accepted", b"garbled")
+
+    # then health names it
+    def said() -> bool:
+        port = mesh.part("reconciler")["port"]
+        return "m-garbled" in mesh.http.get(f"http://127.0.0.1:{port}/healthz").text
+
+    until("the reconciler says what it can't read", said)
+    # and others are decided about as before
+    spec = {"source": {"kind": "simulated"}, "engine": "simulated"}
+    mesh.deploy("sound", spec).raise_for_status()
+    until("it serves", lambda: mesh.ready_replicas("sound"), 60)
+    assert "Paris" in mesh.ask()
+
+
 @pytest.mark.sabotage("deaf-to-new")
 def test_a_fact_of_the_future_stops_deciding_says_so_and_leaves_requests_alone(mesh: MeshUnderTest) -> None:
     # when a newer writer appends what this release doesn't know, marked as ignorable
@@ -51,22 +77,4 @@ def test_a_fact_of_the_future_stops_deciding_says_so_and_leaves_requests_alone(m
     until("the reconciler says what it doesn't know", said)
     assert mesh.deploy("after", spec).status_code in (503, 504)
     # and requests are served
-    assert "Paris" in mesh.ask()
-
-
-@pytest.mark.sabotage("blind-to-garbage")
-def test_an_event_that_cannot_be_read_sets_its_aggregate_aside_and_nothing_else(mesh: MeshUnderTest) -> None:
-    # when
-    append(mesh, "weft.ev.model.m-garbled.spec_accepted", b"garbled")
-
-    # then health names it
-    def said() -> bool:
-        port = mesh.part("reconciler")["port"]
-        return "m-garbled" in mesh.http.get(f"http://127.0.0.1:{port}/healthz").text
-
-    until("the reconciler says what it can't read", said)
-    # and others are decided about as before
-    spec = {"source": {"kind": "simulated"}, "engine": "simulated"}
-    mesh.deploy("sound", spec).raise_for_status()
-    until("it serves", lambda: mesh.ready_replicas("sound"), 60)
     assert "Paris" in mesh.ask()

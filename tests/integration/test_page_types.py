@@ -33,6 +33,8 @@ READ = [
     ("Log", "position", "link.js"),
     ("Commit", "facts", "events.js"),
     ("Weights", "embeds", "chat.js"),
+    ("AliasTarget", "wanted", "aliases.js"),
+    ("FilesOnNode", "used_by", "files.js"),
     ("Problem", "detail", "link.js"),
 ]
 """Fields that scripts read, by their type."""

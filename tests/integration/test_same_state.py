@@ -7,26 +7,27 @@ from weft_testing.story import MeshUnderTest, until
 
 
 @pytest.mark.sabotage("retire-at-stop")
-def test_the_same_nodes_models_and_replicas_come_back(tmp_path: Path) -> None:
-    mesh = MeshUnderTest(tmp_path)
+def test_the_same_nodes_models_and_replicas_come_back(shaken_mesh: MeshUnderTest) -> None:
+    mesh = shaken_mesh
+    # given
+    mesh.deploy("sim", {"source": {"kind": "simulated"}, "engine": "simulated"}).raise_for_status()
+    until("both serve", lambda: len(serving(mesh)) == 2, 60)
+    before, served = identities(mesh), serving(mesh)
+    assert served <= before["replicas"]
+    # when all is stopped in order
+    mesh.down()
+    # then nothing is left running
+    until("all processes are gone", lambda: not mesh.processes())
+    # and the next start brings the same back
     mesh.up()
-    try:
-        # given
-        mesh.deploy("sim", {"source": {"kind": "simulated"}, "engine": "simulated"}).raise_for_status()
-        until("it serves", lambda: mesh.ready_replicas("sim"), 60)
-        before = identities(mesh)
-        assert 2 == len(before["replicas"])
-        # when all is stopped in order
-        mesh.down()
-        # then nothing is left running
-        until("all processes are gone", lambda: not mesh.processes())
-        # and the next start brings the same back
-        mesh.up()
-        until("all replicas are ready", lambda: len(mesh.ready_replicas()) + len(mesh.ready_replicas("sim")) == 2, 60)
-        assert before == identities(mesh)
-        assert "Paris" in mesh.ask()
-    finally:
-        mesh.close()
+    until("all replicas are ready", lambda: serving(mesh) == served, 60)
+    assert before == identities(mesh)
+    assert "Paris" in mesh.ask()
+
+
+def serving(mesh: MeshUnderTest) -> set[str]:
+    """The replicas of the two models that are ready."""
+    return {replica["id"] for replica in mesh.ready_replicas() + mesh.ready_replicas("sim")}
 
 
 def identities(mesh: MeshUnderTest) -> dict[str, set[str]]:

@@ -126,6 +126,7 @@ def serves_as_before(mesh: MeshUnderTest, name: str) -> None:
     until("it has stopped", lambda: not [r for r in mesh.replicas() if r["model_name"] == name and r["wanted"]], 60)
 
 
+@pytest.mark.slow
 @pytest.mark.sabotage("private-forgotten")
 def test_every_fold_made_again_from_its_snapshot_equals_what_it_was(lived: MeshUnderTest) -> None:
     # given
@@ -191,6 +192,7 @@ async def cut_off(client: Client, store: SnapshotStore, slot: Slot, head: Head) 
     await client.jetstream(timeout=30).publish(store._subject(slot.name, "0"), piece[: len(piece) // 2])
 
 
+@pytest.mark.slow
 @pytest.mark.sabotage("trusting-snapshot")
 def test_snapshots_changed_by_hand_are_dropped_and_the_mesh_is_the_same(lived: MeshUnderTest) -> None:
     # given

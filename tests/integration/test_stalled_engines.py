@@ -106,6 +106,7 @@ def test_a_host_that_is_stopped_while_it_answers_loses_no_request_and_is_replace
     assert not host.is_running()
 
 
+@pytest.mark.slow
 @pytest.mark.sabotage("stalls-for-ever")
 def test_a_host_that_is_stopped_while_nobody_asks_is_replaced(mesh: MeshUnderTest) -> None:
     (replica,) = [each["id"] for each in mesh.ready_replicas("tiny")]

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -20,15 +21,39 @@ from weft_identity import trust
 from weft_identity.mesh_exports import service_credentials
 from weft_runtime.connection import signed
 from weft_testing.bare_node import BareNode
+from weft_testing.engine_environment import engine_environment, profile_in
 from weft_testing.mesh_server import running_mesh_server
 from weft_testing.story import MeshUnderTest, until
 
 PLAIN = {"source": {"kind": "simulated"}, "engine": "simulated"}
-STRUCTURED = {**PLAIN, "engine_args": {"plugins": ["a", {"b": [1, 2.5, None]}], "limits": {"image": 2}}}
+STRUCTURED = {
+    "source": {"kind": "builtin", "name": "tiny"},
+    "engine": "echo",
+    "context_tokens": 64,
+    "engine_args": {"plugins": ["a", {"b": [1, 2.5, None]}], "limits": {"image": 2}},
+}
+ECHO = Path(__file__).parents[1] / "packages" / "echo" / "weft_echo"
 
 
 @pytest.fixture
-def older_mesh(tmp_path: Path) -> Iterator[MeshUnderTest]:
+def backends(tmp_path: Path) -> Path:
+    """An environment of the echo that takes a list, and says all as often as that has parts, and an object."""
+    package = Path(shutil.copytree(ECHO, tmp_path / "package" / ECHO.name))
+    profile, adapter = package / "profile.py", package / "adapter.py"
+    plain, structured = '{"times": Argument(type="integer", least=1, most=3)}', '"plugins": Argument(type="list")'
+    structured = f'{{{structured}, "limits": Argument(type="object")}}'
+    for file, was, now in (
+        (profile, plain, structured),
+        (adapter, 'launch.engine_args.get("times", 1)', 'len(launch.engine_args["plugins"])'),
+    ):
+        text = file.read_text()
+        assert was in text
+        file.write_text(text.replace(was, now))
+    return engine_environment(tmp_path, package, "echo")
+
+
+@pytest.fixture
+def older_mesh(tmp_path: Path, backends: Path) -> Iterator[MeshUnderTest]:
     """This version's services on a log that the version before has founded."""
 
     async def found() -> None:
@@ -37,7 +62,7 @@ def older_mesh(tmp_path: Path) -> Iterator[MeshUnderTest]:
             await (await server.root()).jetstream(timeout=30).publish(MESH.subject("founded"), body)
 
     asyncio.run(found())
-    with MeshUnderTest(tmp_path) as mesh:
+    with MeshUnderTest(tmp_path, WEFT_BACKENDS=str(backends)) as mesh:
         yield mesh
 
 
@@ -112,13 +137,15 @@ def settled(mesh: MeshUnderTest) -> None:
 
 @pytest.mark.slow
 @pytest.mark.sabotage("deaf-to-old-services")
-def test_an_earlier_mesh_takes_lists_and_objects_once_its_upgrade_is_finished(older_mesh: MeshUnderTest) -> None:
-    mesh = older_mesh
+def test_an_earlier_mesh_takes_lists_and_objects_once_its_upgrade_is_finished(
+    older_mesh: MeshUnderTest, backends: Path
+) -> None:
+    mesh, profile = older_mesh, profile_in(backends, "echo")
     # given an earlier mesh: what it could do it does, and nothing is written anew
     mesh.deploy("plain", PLAIN).raise_for_status()
     settled(mesh)
-    answer = mesh.deploy("structured", STRUCTURED)
-    assert 409 == answer.status_code
+    answer = mesh.http.post(f"{mesh.url}/api/engine-profiles", json=profile)
+    assert 409 == answer.status_code, answer.text
     assert "weft upgrade finish" in answer.json()["detail"]
     assert not any(fact.get("v") != 1 for event in mesh.events() for fact in event["facts"])
     # when a service of the version before is connected
@@ -139,12 +166,13 @@ def test_an_earlier_mesh_takes_lists_and_objects_once_its_upgrade_is_finished(ol
     raised = {each["fact"]["fact"]: each["fact"]["version"] for each in mesh.facts("mesh", "format_raised")}
     assert dict(READS) == raised
     assert "the upgrade is finished" in mesh.weft("upgrade").stdout
+    mesh.http.post(f"{mesh.url}/api/engine-profiles", json=profile).raise_for_status()
     mesh.deploy("structured", STRUCTURED).raise_for_status()
     assigned = until("it is assigned", lambda: [e for e in mesh.facts("node", "assigned") if e["fact"]["v"] == 2])
     assert STRUCTURED["engine_args"] == assigned[0]["fact"]["spec"]["engine_args"]
-    # and its engine was told of them: this one has no such argument
-    failed = until("its engine refuses them", lambda: mesh.facts("run", "failed"), 60)
-    assert "plugins" in failed[0]["fact"]["reason"]
+    # and its engine was told of them
+    until("it serves", lambda: mesh.ready_replicas("structured"), 60)
+    assert "warp warp" == mesh.ask("warp", "structured")
     # and a worker of the version before that joins now is placed what it can read, and nothing else
     with in_background(worker_of_before(mesh, "late")):
         until("it is healthy", lambda: state_of(mesh, "late") == "healthy", 60)

@@ -18,7 +18,8 @@ from weft_contracts.engines import BUILTIN, EngineProfile, HeaderClaim
 from weft_contracts.facts.machine import FileFound, Reported
 from weft_contracts.facts.mesh import EngineProfileSet
 from weft_contracts.facts.node import Assigned
-from weft_contracts.facts.values import BuiltinSource, DeviceClaim, Hardware, Member, ModelSpec
+from weft_contracts.facts.source import BuiltinSource
+from weft_contracts.facts.values import DeviceClaim, Hardware, Member, ModelSpec
 from weft_contracts.gen import session_pb2 as pb
 from weft_contracts.ids import CorrelationId, Incarnation, InspectionId, NodeId
 from weft_contracts.subjects import MESH, machine
@@ -199,4 +200,4 @@ async def test_its_host_refuses_an_argument_that_its_profile_does_not_allow(fold
     async with hosted(folder, echo, SPEC.model_copy(update={"engine_args": {"times": 4}})) as lines:
         failed = await said_in_the_end(lines)
     assert ("failed", True) == (failed["phase"], failed["permanent"])
-    assert "the echo settings are wrong: times: input should be less than or equal to 3" in str(failed["reason"])
+    assert "engine_args.times: input should be less than or equal to 3" in str(failed["reason"])

@@ -20,7 +20,8 @@ SOURCES = [
 
 
 def name_of(fact: type[Fact]) -> str:
-    return f"{fact.__module__}.{fact.__name__}"
+    """As others import it: from the module of its kind, which may be a package."""
+    return ".".join([*fact.__module__.split(".")[: FACTS.count(".") + 2], fact.__name__])
 
 
 def constructed(tree: ast.Module) -> Iterator[str]:

@@ -44,6 +44,7 @@ def tree(tmp_path: Path) -> Path:
     (root / "libs" / "thing" / "src" / "thing").mkdir(parents=True)
     (root / "libs" / "thing" / "src" / "thing" / "__init__.py").write_text(_CODE)
     (root / "pyproject.toml").write_text('[tool.pytest.ini_options]\nmarkers = ["sabotage(name): x"]\n')
+    (root / ".gitignore").write_text("__pycache__/\n")  # of a file that changes within its second, that would be stale
     (root / "tests" / "integration" / "sabotage").mkdir(parents=True)
     _story(root, "halved")
     _patch(root, "halved", "    return n")
@@ -80,6 +81,37 @@ def test_of_a_storys_cases_only_those_that_bear_the_mark_are_run(tree: Path) -> 
 
     assert verdict.problem is None, verdict.problem
     assert "noticed" in verdict.noticed
+
+
+_PLACED_STORY = """
+import os, pathlib, time
+import pytest
+from thing import double
+
+@pytest.mark.sabotage("halved")
+@pytest.mark.sabotage("tripled")
+def test_twice_two_is_four():
+    mine, other = os.environ["WEFT_TEST_PLACE"], {{"0/2": "1/2", "1/2": "0/2"}}
+    pathlib.Path("{folder}", mine[0]).touch()
+    until = time.monotonic() + 60
+    while not pathlib.Path("{folder}", other[mine][0]).exists():
+        assert time.monotonic() < until, "alone"
+        time.sleep(0.01)
+    assert 4 == double(2)
+"""
+
+
+def test_two_are_tried_side_by_side_each_in_a_place_of_its_own_and_told_in_the_order_asked_for(
+    tree: Path, tmp_path: Path
+) -> None:
+    # given a story that waits until it is run in the other place, too
+    _patch(tree, "tripled", "    return 3 * n")
+    (tree / "tests" / "integration" / "test_thing.py").write_text(_PLACED_STORY.format(folder=tmp_path))
+
+    verdicts = sabotage.run(tree, sabotage.find(tree))
+
+    assert ["halved", "tripled"] == [verdict.sabotage.name for verdict in verdicts]
+    assert ["assert 4 == 2", "assert 4 == 6"] == [verdict.noticed.partition(": ")[2] for verdict in verdicts]
 
 
 @pytest.mark.slow

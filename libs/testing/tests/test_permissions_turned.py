@@ -124,6 +124,7 @@ async def test_an_id_that_a_worker_took_first_is_not_taken_for_the_true_commits(
         await log.append(Commit(request, (Fulfilled(),), None, Cause(CorrelationId("c")), EventId(id)))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchanged")
 async def test_an_oversized_message_ends_only_the_connection_of_its_worker(mesh: MeshServer) -> None:
     one = await mesh.worker(ONE)

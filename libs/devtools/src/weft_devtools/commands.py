@@ -31,7 +31,7 @@ def run(paths: tuple[str, ...], *, slow: bool, sabotage: bool, share: str | None
     if sabotage:
         _sabotage(paths, share, seed, listing=listing)
         return
-    checks = [suite.pytest(paths, slow=slow)]
+    checks = [suite.pytest(root, paths, slow=slow)]
     if not slow and not paths:
         checks = [*suite.style_and_types(), *checks]
     _say(suite.run(checks, root))

@@ -11,11 +11,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from weft_client.failure import Exit, Failure
@@ -24,8 +27,11 @@ from weft_devtools import shares, tree
 
 STORIES = Path("tests") / "integration"
 PATCHES = STORIES / "sabotage"
-STORY_TIMEOUT_S = 300.0
+STORY_TIMEOUT_S = 420.0
+SIDE_BY_SIDE = 2
+"""A story that notices has mostly waited for what didn't come."""
 _COLLECT_TIMEOUT_S = 120.0
+_LOOK_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -87,19 +93,35 @@ def share(all_of_them: Sequence[Sabotage], part: str, seed: str) -> list[Sabotag
 
 
 def run(root: Path, sabotages: Sequence[Sabotage]) -> list[Verdict]:
-    """Try each sabotage in a copy of its own; says how each one ended as it goes."""
-    verdicts: list[Verdict] = []
-    for each in sabotages:
-        began = time.monotonic()
-        verdict = _try(root, each)
-        verdicts.append(verdict)
-        how = verdict.problem or f"noticed: {verdict.noticed}"
-        word = "ERROR" if verdict.problem else "ok"
-        print(f"{word:<5} {each.name}  ({each.story}, {time.monotonic() - began:.0f} s)\n      {how}", flush=True)
-    return verdicts
+    """Try each sabotage in a copy of its own, two at a time; says how each one ended as it goes."""
+    places: SimpleQueue[int] = SimpleQueue()
+    for place in range(SIDE_BY_SIDE):
+        places.put(place)
+    stop = threading.Event()
+
+    def tried(each: Sabotage) -> tuple[Verdict, float]:
+        place, began = places.get(), time.monotonic()
+        try:
+            return _try(root, each, place, stop), time.monotonic() - began
+        finally:
+            places.put(place)
+
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        running: list[Future[tuple[Verdict, float]]] = [pool.submit(tried, each) for each in sabotages]
+        try:
+            for ended in as_completed(running):
+                verdict, took = ended.result()
+                each, how = verdict.sabotage, verdict.problem or f"noticed: {verdict.noticed}"
+                word = "ERROR" if verdict.problem else "ok"
+                print(f"{word:<5} {each.name}  ({each.story}, {took:.0f} s)\n      {how}", flush=True)
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        return [each.result()[0] for each in running]
 
 
-def _try(root: Path, sabotage: Sabotage) -> Verdict:
+def _try(root: Path, sabotage: Sabotage, place: int, stop: threading.Event) -> Verdict:
     with tempfile.TemporaryDirectory(prefix="weft-sabotage-") as folder:
         copy = Path(folder).resolve() / "tree"
         tree.copy(root, copy)
@@ -119,7 +141,8 @@ def _try(root: Path, sabotage: Sabotage) -> Verdict:
         if not _differs(root, copy, patch):
             return Verdict(sabotage, "the patch changes nothing")
         try:
-            lines, output = _pytest(copy, ["-q", "-x", sabotage.story], STORY_TIMEOUT_S, sabotage.name)
+            only = {"WEFT_SABOTAGE": sabotage.name, "WEFT_TEST_PLACE": f"{place}/{SIDE_BY_SIDE}"}
+            lines, output = _pytest(copy, ["-q", "-x", sabotage.story], STORY_TIMEOUT_S, only, stop)
         except TimeoutError:
             return Verdict(sabotage, f"the story hung: it has no end of its own within {STORY_TIMEOUT_S:g} s")
         return judge(sabotage, lines, output)
@@ -154,10 +177,17 @@ def _content(path: Path) -> bytes | None:
     return path.read_bytes() if path.is_file() else None
 
 
-def _pytest(folder: Path, arguments: list[str], timeout_s: float, only: str = "") -> tuple[list[dict[str, Any]], str]:
+def _pytest(
+    folder: Path,
+    arguments: list[str],
+    timeout_s: float,
+    settings: Mapping[str, str] | None = None,
+    stop: threading.Event | None = None,
+) -> tuple[list[dict[str, Any]], str]:
     """Run pytest in `folder` on that folder's sources; what the plugin wrote, and pytest's own output.
 
-    `only` names a sabotage: tests without its mark are left out.
+    `settings`: WEFT_SABOTAGE names one, and tests without its mark are left out; WEFT_TEST_PLACE says which of how
+    many ("0/2") runs it is, so that each chooses ports of its own. `stop` ends it.
 
     Raises:
         TimeoutError: it had to be ended.
@@ -168,12 +198,11 @@ def _pytest(folder: Path, arguments: list[str], timeout_s: float, only: str = ""
         verdicts, plugin = Path(out) / "verdicts", Path(out) / "weft_verdicts.py"
         verdicts.touch()
         shutil.copy(Path(__file__).with_name("verdicts.py"), plugin)
-        env = {k: v for k, v in os.environ.items() if not k.startswith("WEFT_")}
+        env = tree.compiling({k: v for k, v in os.environ.items() if not k.startswith("WEFT_")})
         env |= {
             "PYTHONPATH": os.pathsep.join([*own, out, os.environ.get("PYTHONPATH", "")]),
-            "PYTHONDONTWRITEBYTECODE": "1",
             "WEFT_VERDICTS": str(verdicts),
-            "WEFT_SABOTAGE": only,
+            **(settings or {}),
         }
         command = [sys.executable, "-m", "pytest", "-p", "weft_verdicts", "-p", "no:cacheprovider", *arguments]
         process = subprocess.Popen(
@@ -186,11 +215,16 @@ def _pytest(folder: Path, arguments: list[str], timeout_s: float, only: str = ""
             text=True,
             start_new_session=True,
         )
-        try:
-            output, _ = process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired:
+        until = time.monotonic() + timeout_s
+        while True:
+            try:
+                output, _ = process.communicate(timeout=_LOOK_S)
+                break
+            except subprocess.TimeoutExpired:
+                if time.monotonic() < until and not (stop is not None and stop.is_set()):
+                    continue
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # its meshes see their lifelines close
             process.communicate()
-            raise TimeoutError from None
+            raise TimeoutError
         return [json.loads(line) for line in verdicts.read_text().splitlines()], output

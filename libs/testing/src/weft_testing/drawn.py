@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from weft_contracts.backends import BackendRecipe, BackendVariant, builtin_recipes
 from weft_contracts.engines import BUILTIN, EngineProfile
 from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.source import HfSource, HttpsSource, S3Source, SourceFile, UploadSource
 from weft_contracts.facts.values import ENGINE_NAME, Backend, InstalledBackend, ModelSpec
 from weft_contracts.secrets import SECRET_NAME
 
@@ -37,6 +38,31 @@ st.register_type_strategy(BackendVariant, VARIANTS)
 st.register_type_strategy(
     BackendRecipe,
     st.builds(BackendRecipe, engine=ENGINES, variants=st.tuples(VARIANTS) | st.tuples(VARIANTS, VARIANTS)),
+)
+_SOURCE_SECRETS = st.just("") | st.from_regex(SECRET_NAME, fullmatch=True)
+_REPOSITORIES = st.from_regex("[A-Za-z0-9]{1,8}/[A-Za-z0-9._-]{1,8}", fullmatch=True)
+st.register_type_strategy(HfSource, st.builds(HfSource, repository=_REPOSITORIES, secret=_SOURCE_SECRETS))
+st.register_type_strategy(HttpsSource, st.builds(HttpsSource, secret=_SOURCE_SECRETS))
+st.register_type_strategy(
+    S3Source,
+    st.builds(
+        S3Source,
+        bucket=st.from_regex("[a-z0-9]{3,8}", fullmatch=True),
+        region=st.from_regex("[a-z0-9-]{1,12}", fullmatch=True),
+        secret=_SOURCE_SECRETS,
+    ),
+)
+_CHECKSUMS = st.from_regex("(sha256|blake3):[0-9a-f]{64}|git:[0-9a-f]{40}|etag:[0-9]{1,9}", fullmatch=True)
+st.register_type_strategy(
+    UploadSource, st.builds(UploadSource, name=st.from_regex("[a-z0-9]{1,8}[.]gguf", fullmatch=True))
+)
+st.register_type_strategy(
+    SourceFile,
+    st.builds(
+        SourceFile,
+        name=st.from_regex("[a-z0-9]{1,8}(/[a-z0-9]{1,8}){0,2}", fullmatch=True),
+        checksum=st.just("") | _CHECKSUMS,
+    ),
 )
 st.register_type_strategy(ModelSpec, st.builds(ModelSpec, engine=ENGINES))
 

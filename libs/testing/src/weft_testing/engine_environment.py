@@ -1,8 +1,11 @@
 """An engine's own environment, without a virtual environment: an interpreter that finds the engine's package."""
 
+import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 
 def engine_environment(folder: Path, package: Path, engine: str) -> Path:
@@ -27,3 +30,10 @@ def interpreter(folder: Path, site: Path, engine: str) -> Path:
     python.write_text(f"""#!/bin/sh\nPYTHONPATH={site}${{PYTHONPATH:+:$PYTHONPATH}} exec {sys.executable} "$@"\n""")
     python.chmod(0o755)
     return folder / "backends"
+
+
+def profile_in(environment: Path, engine: str) -> dict[str, Any]:
+    """What an admin tells a mesh: the engine's profile as its environment prints it."""
+    python = environment / engine / "bin" / "python"
+    said = subprocess.run([python, "-m", "weft_engine.installed", engine], capture_output=True, check=True, timeout=60)
+    return json.loads(said.stdout)["profile"]

@@ -11,6 +11,7 @@ from weft_contracts.commit import Recorded
 from weft_contracts.engines import BUILTIN
 from weft_contracts.facts import machine, model, node, replica
 from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.source import SimulatedSource
 from weft_contracts.facts.values import (
     Addresses,
     Backend,
@@ -21,7 +22,6 @@ from weft_contracts.facts.values import (
     Member,
     ModelSpec,
     Receipt,
-    SimulatedSource,
 )
 from weft_contracts.ids import CorrelationId, EventId, InspectionId, ModelId, NodeId, ReplicaId, TokenId
 from weft_contracts.subjects import Aggregate

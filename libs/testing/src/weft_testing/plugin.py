@@ -19,10 +19,17 @@ settings.load_profile("weft")
 
 
 def pytest_configure() -> None:
-    """Tests that run side by side choose ports of their own: a port is free until its server listens."""
-    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    """Tests that run side by side choose ports of their own: a port is free until its server listens.
+
+    They are workers of one pytest, or several pytests of which WEFT_TEST_PLACE says which of how many this is: "0/2".
+    """
+    place, count = (int(part) for part in os.environ.get("WEFT_TEST_PLACE", "0/1").split("/"))
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        place, count = (
+            int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw")),
+            int(os.environ["PYTEST_XDIST_WORKER_COUNT"]),
+        )
     if count > 1:
-        place = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
         first, size = port._FIRST, (port._LAST - port._FIRST + 1) // count
         port._FIRST, port._LAST = first + place * size, first + (place + 1) * size - 1
 

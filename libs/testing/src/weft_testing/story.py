@@ -20,6 +20,8 @@ import httpx
 import psutil
 from weft_servers import port
 
+from weft_testing.mesh_processes import MeshProcesses
+
 READY_S = 120.0
 STOP_S = 90.0
 T = TypeVar("T")
@@ -46,7 +48,7 @@ def until(what: str, look: Callable[[], T | None], timeout: float = 30.0) -> T:
     raise NotInTime(f"{what}: not within {timeout:g} s (last seen: {last!r})")
 
 
-class MeshUnderTest:
+class MeshUnderTest(MeshProcesses):
     """One embedded mesh on a state folder of its own."""
 
     def __init__(
@@ -58,8 +60,8 @@ class MeshUnderTest:
         **settings: str,
     ) -> None:
         """`inside` makes of a command line one that runs it where the mesh shall be, such as `Machine.argv`."""
+        super().__init__(folder or Path(tempfile.mkdtemp(prefix="weft-story-")))
         self._inside = inside
-        self.folder = folder or Path(tempfile.mkdtemp(prefix="weft-story-"))
         self.workers = workers
         self._settings = settings
         self._launcher: subprocess.Popen[bytes] | None = None
@@ -155,18 +157,6 @@ class MeshUnderTest:
         self._launcher = None
         os.close(self._lifeline)
 
-    @property
-    def state(self) -> Path:
-        return self.folder / "state"
-
-    def run_file(self) -> dict[str, Any]:
-        """What the launcher says of its parts."""
-        return json.loads((self.state / "run.json").read_text())
-
-    def part(self, name: str) -> dict[str, Any]:
-        """One part as the launcher sees it: name, state, pid, restarts, log."""
-        return next(part for part in self.run_file()["parts"] if part["name"] == name)
-
     def pid(self, name: str) -> int:
         """The process of a part. Raises NotInTime while it has none."""
         return until(f"{name} has a process", lambda: self.part(name)["pid"])
@@ -176,40 +166,6 @@ class MeshUnderTest:
         pid = self.pid(name)
         os.kill(pid, signal.SIGKILL)
         return pid
-
-    def hosts(self, worker: str = "worker-1") -> list[psutil.Process]:
-        """The engine hosts of a worker."""
-        return self._family(worker, "weft_engine")
-
-    def agents(self, worker: str = "worker-1") -> list[psutil.Process]:
-        """The agent of a worker, under its supervisor: one, or none while it is started again."""
-        return self._family(worker, "--agent")
-
-    def _family(self, worker: str, word: str) -> list[psutil.Process]:
-        """The living descendants of a worker's supervisor whose command has a word."""
-        pid = self.part(worker)["pid"]
-        found: list[psutil.Process] = []
-        with suppress(psutil.NoSuchProcess):
-            for each in psutil.Process(pid).children(recursive=True) if pid else ():
-                with suppress(psutil.NoSuchProcess):  # a zombie is one too
-                    if any(word in argument for argument in each.cmdline()):
-                        found.append(each)
-        return found
-
-    def processes(self) -> list[psutil.Process]:
-        """Every process on this machine that belongs to this mesh, whoever its parent is."""
-        found: list[psutil.Process] = []
-        mark = f"{self.folder}/"
-        for process in psutil.process_iter():
-            try:
-                if process.pid != os.getpid() and (
-                    any(mark in word for word in process.cmdline())
-                    or any(mark in value for key, value in process.environ().items() if key.startswith("WEFT"))
-                ):
-                    found.append(process)
-            except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
-                continue
-        return found
 
     def status(self) -> dict[str, Any]:
         """`GET /api/status`."""

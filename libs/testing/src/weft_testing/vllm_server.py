@@ -47,7 +47,7 @@ class VllmServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Kill it: what it started ends with it (`weft_engine.adapters.vllm_child`)."""
+        """Kill it: what it started ends with it (`weft_engine.vllm_child`)."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(30)
