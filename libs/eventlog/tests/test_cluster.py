@@ -13,12 +13,13 @@ import nats
 import pytest
 from nats.aio.client import Client
 from nats.errors import TimeoutError as NatsTimeout
+from nats.js.errors import APIError
 from weft_contracts import subjects
 from weft_contracts.commit import Cause, Commit, Guard, Recorded
 from weft_contracts.facts import node
 from weft_contracts.ids import CorrelationId, EventId, NodeId
 from weft_contracts.topology import EVENTS
-from weft_eventlog import Conflict, EventLog, LogUnavailable, Projection, apply_topology, new_event_id
+from weft_eventlog import Conflict, EventLog, LogUnavailable, Projection, apply_topology, guards, new_event_id
 from weft_servers import nats_server
 from weft_servers.nats_server import NatsServer
 
@@ -33,8 +34,8 @@ class Cluster:
     servers: list[NatsServer]
     clients: list[Client] = field(default_factory=list[Client])
 
-    async def client(self) -> Client:
-        urls = [server.url for server in self.servers]
+    async def client(self, at: NatsServer | None = None) -> Client:
+        urls = [server.url for server in ([at] if at else self.servers)]
         random.shuffle(urls)
 
         async def quiet(_: Exception) -> None:
@@ -118,6 +119,20 @@ def forgetful(log: EventLog, every: int) -> None:
     log._client.request = losing_request  # type: ignore[method-assign]
 
 
+def tell_refusals(log: EventLog, codes: set[int]) -> None:
+    """The codes with which the server refuses what this log publishes."""
+    publish = log._js.publish
+
+    async def telling_publish(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return await publish(*args, **kwargs)
+        except APIError as error:
+            codes.add(error.err_code or 0)
+            raise
+
+    log._js.publish = telling_publish  # type: ignore[method-assign]
+
+
 async def everything(log: EventLog) -> list[Recorded]:
     """The whole log. Soon after a death a reader may be given a place on the dead server, and is told so: ask again."""
     async with asyncio.timeout(PATIENCE_S):
@@ -163,6 +178,38 @@ async def test_of_many_writers_of_one_aggregate_one_wins_each_time(cluster: Clus
 
     await asyncio.gather(*(write(log) for log in logs))
     assert sorted(won) == [commit.sequence for commit in await everything(logs[0])]
+
+
+async def test_a_write_in_flight_is_no_conflict_until_it_has_settled(cluster: Cluster) -> None:
+    # given two writers of one aggregate at the leader, and followers that take nothing
+    leader = await cluster.leader()
+    followers = [server.pid for server in cluster.servers if server is not leader]
+    aggregate, refused = subjects.node(NodeId("n-slow")), set[int]()
+    first, second = [EventLog(await cluster.client(leader), actor=name) for name in ("first", "second")]
+    for log in (first, second):
+        tell_refusals(log, refused)
+    commit = Commit(aggregate, (node.Healthy(),), Guard(aggregate, 0), CAUSE)
+    for pid in followers:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        ours = asyncio.create_task(first.append(commit, timeout=PATIENCE_S))
+        await asyncio.sleep(0.5)
+        theirs = asyncio.create_task(second.append(commit, timeout=PATIENCE_S))
+        # when both have been told that a write is in flight, the first of its own earlier try
+        async with asyncio.timeout(PATIENCE_S):
+            while not guards.IN_FLIGHT <= refused:
+                await asyncio.sleep(0.1)
+        # then neither takes it for lost
+        assert not ours.done()
+        assert not theirs.done()
+    finally:
+        for pid in followers:
+            os.kill(pid, signal.SIGCONT)
+    # and when it has settled one of them has won, and the other has lost against it
+    ended = await asyncio.wait_for(asyncio.gather(ours, theirs, return_exceptions=True), PATIENCE_S)
+    won = [end[0] for end in ended if isinstance(end, tuple)]
+    assert [type(end) for end in ended if not isinstance(end, tuple)] == [Conflict]
+    assert won == [commit.sequence for commit in await everything(await cluster.log("reader"))]
 
 
 async def test_a_leader_killed_under_load_loses_nothing_acknowledged(cluster: Cluster) -> None:

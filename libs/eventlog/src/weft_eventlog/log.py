@@ -38,7 +38,7 @@ MAX_BATCH = 1000
 
 
 class _Busy(Exception):
-    """The server asks to try again: too many batches are open, or it has no leader yet."""
+    """The server asks to try again: too many batches are open, it has no leader yet, or a write is not settled."""
 
 
 _RETRIED = (
@@ -217,7 +217,7 @@ class EventLog:
         code = error.err_code
         if code in g.FULL:
             raise LogFull(f"the log refuses new facts: {error.description}") from error
-        if code in g.BUSY:
+        if code in g.BUSY or code in g.IN_FLIGHT:
             raise _Busy(error.description) from error
         if code not in g.WRONG_LAST_SEQUENCE and code != g.DUPLICATE_IN_BATCH:
             raise error

@@ -16,7 +16,7 @@ from weft_contracts import subjects
 from weft_contracts.topology import SNAPSHOTS
 
 from weft_eventlog.errors import unavailable
-from weft_eventlog.guards import EXPECTED, WRONG_LAST_SEQUENCE
+from weft_eventlog.guards import EXPECTED, IN_FLIGHT, WRONG_LAST_SEQUENCE
 from weft_eventlog.snapshots.mark import Head, Unusable, Writing, read_head
 
 SLOTS = ("a", "b")
@@ -99,7 +99,7 @@ class SnapshotStore:
             try:
                 ack = await self._js.publish(subject, body, stream=SNAPSHOTS.name, headers={EXPECTED: str(revision)})
             except APIError as error:
-                if error.err_code in WRONG_LAST_SEQUENCE:
+                if error.err_code in WRONG_LAST_SEQUENCE | IN_FLIGHT:  # another writes: let it
                     raise Outrun(subject) from error
                 raise
         return int(ack.seq)
