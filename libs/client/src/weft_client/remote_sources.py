@@ -21,7 +21,8 @@ from weft_client.failure import Exit, Failure
 HUBS: Final = frozenset(("huggingface.co", "www.huggingface.co", "hf.co"))
 """Hosts whose pages name repositories."""
 FORMS: Final = (
-    "owner/name, hf:owner/name[:Q4_K_M][@revision], https://HOST/FILE.gguf, s3://BUCKET/KEY, path:PATH and builtin:NAME"
+    "owner/name, hf:owner/name[:Q4_K_M][@revision], https://HOST/FILE.gguf, s3://BUCKET/KEY, path:PATH, builtin:NAME,"
+    " and a file of this machine with --upload"
 )
 """For sentences."""
 _BARE: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(:[^\s:@]+)?(@[^\s:@]+)?(:[^\s:@]+)?", re.ASCII)

@@ -65,9 +65,10 @@ class Reach:
             found = lookup.result(timeout)
         except TimeoutError:
             lookup.cancel()
-            raise Cut(f"{host} was not resolved within {timeout:g} s") from None
+            raise Cut(f"can't be reached: {host} was not resolved within {timeout:g} s") from None
         except (OSError, UnicodeError) as error:
-            raise Cut(f"{host} has no address: {error}") from None
+            why = getattr(error, "strerror", None) or error
+            raise Cut(f"can't be reached: {host} has no address ({why})") from None
         addresses = tuple(dict.fromkeys(str(each[4][0]) for each in found))[:16]
         for address in addresses:
             self._check(host, port, address, registered)
