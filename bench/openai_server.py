@@ -12,17 +12,14 @@ import asyncio
 import json
 import os
 import statistics
-import sys
-import tempfile
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import weft_tiny
+from engine_host import cpu_s, hosted
 from weft_contracts.gen import session_pb2 as pb
-from weft_dataplane import SessionClient, make_hello
+from weft_dataplane import SessionClient
 from weft_testing.llamacpp_server import LlamaCppServer
 
 CONTEXT = 1024
@@ -37,12 +34,6 @@ class Cost:
     server: float
     host: float = 0.0
     client: float = 0.0
-
-
-def cpu_s(pid: int) -> float:
-    """CPU seconds of a process so far; its resolution is a hundredth of a second."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def directly(port: int, number: int, tokens: int) -> None:
@@ -85,43 +76,6 @@ async def over_session(client: SessionClient, number: int, tokens: int) -> None:
     assert last.usage.output_tokens == tokens, last
 
 
-@asynccontextmanager
-async def hosted(url: str, streams: int) -> AsyncGenerator[tuple[int, SessionClient]]:
-    """An engine host that asks the server, and a session with it."""
-    launch = {
-        "replica": "m-1",
-        "incarnation": "i-1",
-        "node": "n-1",
-        "revision_digest": "d-1",
-        "engine": "openai",
-        "context_tokens": CONTEXT,
-        "concurrency": streams,
-        "engine_args": {"base_url": url, "model": "tiny"},
-        "log_level": "error",
-    }
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump(launch, file)
-        file.flush()
-        host = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "weft_engine", "--launch", file.name, stdout=asyncio.subprocess.PIPE
-        )
-        assert host.stdout is not None
-        port = 0
-        while line := await host.stdout.readline():
-            said = json.loads(line)
-            port = said.get("port", port)
-            assert said["phase"] != "failed", said
-            if said["phase"] == "ready":
-                break
-    client = await SessionClient.open(f"127.0.0.1:{port}", make_hello("m-1", "i-1", "d-1", "bench"))
-    try:
-        yield host.pid, client
-    finally:
-        await client.close()
-        host.terminate()
-        await host.wait()
-
-
 async def many(one: Callable[[int], Awaitable[None]], count: int, at_once: int) -> None:
     """So many, so many of them at once."""
     numbers = iter(range(count))
@@ -147,7 +101,13 @@ async def measured(
     before, own = cpu_s(server.pid), time.process_time()
     await many(straight, count, streams)
     direct = Cost((cpu_s(server.pid) - before) / unit, 0.0, (time.process_time() - own) / unit)
-    async with hosted(server.url, streams) as (host, client):
+    launch = {
+        "engine": "openai",
+        "context_tokens": CONTEXT,
+        "concurrency": streams,
+        "engine_args": {"base_url": server.url, "model": "tiny"},
+    }
+    async with hosted(launch) as (host, client):
 
         def through(number: int) -> Awaitable[None]:
             return over_session(client, number, tokens)

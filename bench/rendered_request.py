@@ -11,20 +11,19 @@ token, of the same chat over and over, so that the engine has computed it and on
 import argparse
 import asyncio
 import json
-import os
 import shutil
 import statistics
 import struct
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import weft_tiny
+from engine_host import cpu_s, hosted
 from weft_contracts.gen import session_pb2 as pb
-from weft_dataplane import SessionClient, make_hello
+from weft_dataplane import SessionClient
 from weft_gateway.domain.inference_request import InferenceRequest, Message
 from weft_gateway.domain.submission import submission
 from weft_gateway.outbound.prompts.comparing import BOUNDS, chat_of
@@ -76,48 +75,16 @@ def cpu_us(what: Callable[[], object], times: int) -> float:
     return (time.process_time() - start) / times * 1e6
 
 
-def host_cpu_s(pid: int) -> float:
-    """CPU seconds of a process so far; its resolution is a hundredth of a second."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-@asynccontextmanager
-async def hosted(folder: Path, vllm: str) -> AsyncGenerator[tuple[int, SessionClient]]:
-    """An engine host with the model, and a session with it."""
-    launch = {
-        "replica": "m-1",
-        "incarnation": "i-1",
-        "node": "n-1",
-        "revision_digest": "d-1",
+def launch_of(folder: Path, *, vllm: bool) -> dict[str, object]:
+    """The host's orders, with a copy of the model."""
+    return {
         "engine": "vllm" if vllm else "llama.cpp",
         "model_path": str(raised_folder(folder) if vllm else raised(folder)),
         "engine_args": {"dtype": "float32", "enforce_eager": True} if vllm else {},
         "context_tokens": CONTEXT,
         "concurrency": 1,
         "without_agent_s": 3600,
-        "log_level": "error",
     }
-    file = folder / "launch.json"
-    file.write_text(json.dumps(launch))
-    host = await asyncio.create_subprocess_exec(
-        vllm or sys.executable, "-m", "weft_engine", "--launch", str(file), stdout=asyncio.subprocess.PIPE
-    )
-    assert host.stdout is not None
-    port = 0
-    while line := await host.stdout.readline():
-        said = json.loads(line)
-        port = said.get("port", port)
-        assert said["phase"] != "failed", said
-        if said["phase"] == "ready":
-            break
-    client = await SessionClient.open(f"127.0.0.1:{port}", make_hello("m-1", "i-1", "d-1", "bench"))
-    try:
-        yield host.pid, client
-    finally:
-        await client.close()
-        host.terminate()
-        await host.wait()
 
 
 async def answered(client: SessionClient, submit: pb.Submit) -> int:
@@ -137,12 +104,12 @@ async def answered(client: SessionClient, submit: pb.Submit) -> int:
 async def host_us(pid: int, client: SessionClient, submit: pb.Submit, times: int) -> float:
     """Microseconds of the host's CPU, each time."""
     await answered(client, submit)
-    start = host_cpu_s(pid)
+    start = cpu_s(pid)
     for _ in range(times):
         again = pb.Submit()
         again.CopyFrom(submit)
         await answered(client, again)
-    return (host_cpu_s(pid) - start) / times * 1e6
+    return (cpu_s(pid) - start) / times * 1e6
 
 
 async def main() -> None:
@@ -170,7 +137,8 @@ async def main() -> None:
         return submission(request(messages), "bench", ids=ids)
 
     with tempfile.TemporaryDirectory() as folder:
-        async with hosted(Path(folder), asked.vllm) as (pid, client):
+        launch = launch_of(Path(folder), vllm=bool(asked.vllm))
+        async with hosted(launch, asked.vllm or sys.executable) as (pid, client):
             for tokens in map(int, asked.tokens.split(",")):
                 figures: dict[str, list[float]] = {}
                 count = 0
