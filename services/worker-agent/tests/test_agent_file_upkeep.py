@@ -187,7 +187,7 @@ async def test_why_files_do_not_come_is_said_and_they_come_when_they_can(place: 
     await place.until(place.loop.fault)
     fault = place.loop.fault()
     assert fault is not None
-    assert (files, True) == (fault.files, "o/tiny could not be fetched" in fault.reason)
+    assert (files, True) == (fault.files, "hf:o/tiny could not be fetched" in fault.reason)
     place.told(fault)
     assert place.loop.fault() is None
     hub.broken = lambda path: 0

@@ -14,7 +14,7 @@ from weft_files.resolver import Resolver
 from weft_files.store import Store
 from weft_files.wanted import Wanted
 from weft_runtime.logs import get_logger
-from weft_sources.listing import addresses, local_file, source_said
+from weft_sources.listing import addresses, local_file
 from weft_sources.settings import SourceSettings
 
 from weft_worker_agent.outbound.files.arrivals import Arrivals
@@ -134,8 +134,3 @@ class FileSource:
         except (OSError, Refused) as error:
             _log.warning("a file of the hub's folder is not used", path=str(path), why=str(error))
             return None
-
-
-def said_of(source: FetchedSource) -> str:
-    """How a source is named to people: without what may be secret in it."""
-    return source.name if isinstance(source, UploadSource) else source_said(source)

@@ -15,6 +15,7 @@ from weft_contracts.facts.source import FetchedSource, SourceFile, UploadSource
 from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import ReplicaId
 from weft_contracts.signals import FetchSaid
+from weft_contracts.source_keys import told_source
 from weft_files.blobs import Blob
 from weft_files.checksum import Checksum
 from weft_files.faults import NoRoom, NotFetched
@@ -26,7 +27,7 @@ from weft_sources.refused import SourceRefused
 
 from weft_worker_agent.domain.fetch_progress import FetchProgress, begun, fetch_said, finished, moved, placing
 from weft_worker_agent.outbound.files.arrivals import NotSent
-from weft_worker_agent.outbound.files.file_source import FileSource, said_of
+from weft_worker_agent.outbound.files.file_source import FileSource
 from weft_worker_agent.outbound.files.near_files import NearFiles
 
 _BYTES = Counter("weft_files_fetched_bytes", "Bytes of models' files that were brought here and verified")
@@ -192,7 +193,7 @@ class ModelFetches:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _fetch(self, digest: str, fetch: _Fetch) -> Path:
-        said, files = said_of(fetch.source), fetch.files
+        said, files = told_source(fetch.source), fetch.files
         if not files:
             raise FetchFailed(f"{said} names no files: deploy the model again")
         async with contextlib.nullcontext() if isinstance(fetch.source, UploadSource) else self._turns:
