@@ -66,6 +66,6 @@ def test_a_model_of_a_hub_is_fetched_once_verified_and_served(tmp_path: Path, hu
             return next((said for each in mesh.facts("run", "stopped") if "spoilt" in (said := str(each))), "")
 
         said = until("why it is not served is said", reason, 60)
-        assert "o/spoilt-GGUF could not be fetched" in said
+        assert "hf:o/spoilt-GGUF could not be fetched" in said
         assert GGUF in said
         assert [] == mesh.ready_replicas("spoilt")

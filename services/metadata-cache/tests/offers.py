@@ -30,6 +30,7 @@ def fetch_of(file: MetadataFile, port: int, host: str = "127.0.0.1", *, elsewher
         revision=1,
         file=file,
         node=NodeId("n-1"),
+        node_name="node-1",
         host=host,
         port=port,
         replica=ReplicaId("m-1-1"),

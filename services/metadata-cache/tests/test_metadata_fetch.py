@@ -113,7 +113,7 @@ async def test_the_tries_are_limited(files: FilesServer, fetcher: Fetcher) -> No
 
 
 async def test_a_node_that_is_not_there_is_unreachable(files: FilesServer, fetcher: Fetcher) -> None:
-    with pytest.raises(NotServed, match="was not fetched: its node"):
+    with pytest.raises(NotServed, match=r"tokenizer\.json can't be had: node node-1 "):
         await fetcher.whole(fetch_of(file(BODY), 1))
 
 
@@ -164,6 +164,23 @@ async def test_what_its_node_does_not_give_comes_from_the_models_source(files: F
             assert [PATH] == files.asked
             assert BODY == await content(fetcher, dataclasses.replace(asked, self_hosted=False))
             assert [PATH] == files.asked
+
+
+async def test_a_gated_source_is_said_to_be_one_with_what_would_help() -> None:
+    with hub_server() as hub:
+        commit = hub.repository("o/m", {"tokenizer.json": BODY}, gated=True)
+        sources = source_settings(hub=hub.url, allow=["127.0.0.1"], environ={})
+        asked = fetch_of(file(BODY), 1, elsewhere=(f"hf:o/m@{commit}#tokenizer.json",))
+
+        async with Fetcher(sources, timeout=20, bounds=BOUNDS) as fetcher:
+            with pytest.raises(NotServed) as away:
+                await fetcher.whole(dataclasses.replace(asked, self_hosted=False))
+
+    assert (
+        f"tokenizer.json can't be had: o/m/tokenizer.json at {hub.url} is gated or private, and the metadata-cache has "
+        "no right to it: have the model's workers offer it themselves (WEFT_METADATA_SELF_HOST), or give the "
+        "metadata-cache a right to it (HF_TOKEN, AWS_ACCESS_KEY_ID)"
+    ) == str(away.value)
 
 
 async def test_the_cap_is_held_before_anybody_is_asked(files: FilesServer) -> None:

@@ -136,7 +136,7 @@ async def test_a_hub_that_gives_no_weights_is_a_reason_in_the_log_and_when_it_do
     said = await worker.until(lambda said: of(said, run.Stopped), timeout=120)
     (stopped, *_) = of(said, run.Stopped)
     assert "exited" == stopped.why
-    assert "o/tiny could not be fetched" in stopped.detail
+    assert "hf:o/tiny could not be fetched" in stopped.detail
     assert [] == of(said, run.Loading)
     # and when the hub gives it, it runs by itself
     hub.broken = lambda path: 0

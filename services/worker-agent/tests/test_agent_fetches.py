@@ -163,7 +163,7 @@ async def test_a_hub_that_is_away_is_a_reason_and_one_that_is_back_gives_the_fil
 ) -> None:
     spec, here = spec_of(hub, settings), fetches()
     hub.broken = lambda path: 404 if path.startswith("/repos/") else 0
-    with pytest.raises(FetchFailed, match="o/tiny could not be fetched"):
+    with pytest.raises(FetchFailed, match="hf:o/tiny could not be fetched"):
         await here.want(spec, ONE)
     hub.broken = lambda path: 0
     await here.want(spec, ONE)

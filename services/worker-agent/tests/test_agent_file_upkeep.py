@@ -21,7 +21,7 @@ from weft_contracts.facts.values import ModelSpec
 from weft_contracts.file_wishes import FileWishes, after_files_failed, after_files_wanted
 from weft_contracts.ids import NodeId, ReplicaId
 from weft_contracts.signals import NO_REPLICA
-from weft_files import Store
+from weft_files import Bounds, Store
 from weft_sources.environment import source_settings
 from weft_sources.listing import list_source
 from weft_testing import HandLog
@@ -35,6 +35,7 @@ from weft_worker_agent.domain.file_upkeep import (
     untold_failure,
 )
 from weft_worker_agent.inbound.files_loop import FilesLoop
+from weft_worker_agent.outbound.files.begun_ahead import BegunAhead
 from weft_worker_agent.outbound.files.model_fetches import ModelFetches
 from weft_worker_agent.outbound.files.node_files import NodeFiles
 from weft_worker_agent.outbound.files.source_secrets import SourceSecrets
@@ -44,6 +45,7 @@ WANTED = FilesWanted(files="a", source=HfSource(repository="o/r"), listed=(), by
 WISHES = after_files_wanted(FileWishes(), WANTED)
 REPLICA = ReplicaId("m-x-1")
 GGUF = "tiny-F16.gguf"
+SMALL = Bounds(piece=1 << 16, tries=2, look=0.02)
 
 
 def test_what_is_wanted_is_fetched_at_once_and_after_a_failure_ever_later():
@@ -103,14 +105,17 @@ class Place:
 
     def __init__(self, folder: Path, hub: HubServer, log: HandLog, node: NodeId) -> None:
         self.settings = source_settings(hub=hub.url, allow=("127.0.0.1",), environ={"HF_HUB_CACHE": "/nowhere"})
-        self.files = NodeFiles(folder, SourceSecrets(self.settings), at_once=1, most_bytes=1, changed=lambda: None)
+        secrets = SourceSecrets(self.settings)
+        self.files = NodeFiles(folder, secrets, at_once=1, most_bytes=1, changed=lambda: None, bounds=SMALL)
         self.own = OwnLog()
         self.own.caught_up = True
         self.log = log
         log.listen(self.own.fold)
         self.node = node
+        self.folder = folder
         self.used: set[str] = set()
-        self.loop = FilesLoop(self.own, self.files.fetches, lambda: self.used, lambda: None)
+        begun = BegunAhead(folder.parent / "ahead")
+        self.loop = FilesLoop(self.own, self.files.fetches, lambda: self.used, lambda: None, begun)
         self._hub = hub
 
     @property
@@ -187,7 +192,7 @@ async def test_why_files_do_not_come_is_said_and_they_come_when_they_can(place: 
     await place.until(place.loop.fault)
     fault = place.loop.fault()
     assert fault is not None
-    assert (files, True) == (fault.files, "o/tiny could not be fetched" in fault.reason)
+    assert (files, True) == (fault.files, "hf:o/tiny could not be fetched" in fault.reason)
     place.told(fault)
     assert place.loop.fault() is None
     hub.broken = lambda path: 0
@@ -233,6 +238,76 @@ async def test_a_fetch_is_called_off_when_its_files_are_wanted_no_more(place: Pl
     await place.until(lambda: not place.fetches.said())
     gate.set()
     assert files not in place.fetches.there
+
+
+class SlowHub:
+    """Gives a MiB of each file, and no more until it is let."""
+
+    def __init__(self, hub: HubServer) -> None:
+        self.goes = threading.Event()
+        hub.hold = lambda path, at: self.waits(at)
+
+    def waits(self, at: int) -> None:
+        if at > 0:
+            self.goes.wait(30)
+
+
+def pieces(place: Place) -> list[str]:
+    """What came of files that are not here whole."""
+    partial = place.fetches.folder_of("x").parent.parent / "partial"
+    return sorted(path.suffix for path in partial.iterdir() if path.suffix != ".lock")
+
+
+async def test_what_came_of_files_that_are_wanted_no_more_goes_and_not_what_another_wish_needs(
+    place: Place, hub: HubServer
+):
+    # given a slow source, of which two wishes want the same file
+    slow, more = SlowHub(hub), bytes(3 << 20)
+    first, second = place.spec("o/first", more), place.spec("o/second", more)
+    files = place.want(first)
+    await place.until(lambda: [".journal", ".part"] == pieces(place))
+    other = place.want(second)
+    # when the first is wanted no more
+    place.told(FilesRetired(files=files, remove=True))
+    await place.until(lambda: [said.files for said in place.fetches.said()] == [other])
+    # then its pieces are the other one's
+    await place.until(lambda: [".journal", ".part"] == pieces(place))
+    assert [other] == [path.stem for path in (place.folder.parent / "ahead").iterdir()]
+    # and when nothing wants them, they go
+    place.told(FilesRetired(files=other))
+    await place.until(lambda: not pieces(place))
+    await place.until(lambda: not [*(place.folder.parent / "ahead").iterdir()])
+    slow.goes.set()
+    assert not place.fetches.said()
+
+
+async def test_what_came_of_files_that_a_replica_needs_by_then_stays(place: Place, hub: HubServer):
+    slow, spec = SlowHub(hub), place.spec(more=bytes(3 << 20))
+    files = place.want(spec)
+    await place.until(lambda: [".journal", ".part"] == pieces(place))
+    place.used.add(files)
+    place.told(FilesRetired(files=files, remove=True))
+    await place.until(lambda: not place.fetches.said())
+    await place.until(lambda: not [*(place.folder.parent / "ahead").iterdir()])
+    assert [".journal", ".part"] == pieces(place)
+    slow.goes.set()
+
+
+async def test_an_agent_that_was_away_when_files_were_retired_removes_what_came_of_them(
+    tmp_path: Path, hub: HubServer, hand_log: HandLog, node: NodeId
+):
+    slow = SlowHub(hub)
+    before = Place(tmp_path / "files", hub, hand_log, node)
+    files = before.want(before.spec(more=bytes(3 << 20)))
+    await before.until(lambda: [".journal", ".part"] == pieces(before))
+    await before.files.close()
+
+    after = Place(tmp_path / "files", hub, hand_log, node)
+    after.told(FilesRetired(files=files, remove=True))
+    await after.until(lambda: not pieces(after))
+
+    slow.goes.set()
+    await after.files.close()
 
 
 async def test_a_disk_that_fails_ends_no_loop_and_what_it_kept_from_coming_comes_later(

@@ -88,7 +88,7 @@ def test_what_no_engine_loads_is_refused_in_a_sentence(
 
 def test_a_configuration_that_is_none_is_named(hub: HubServer, settings: SourceSettings) -> None:
     hub.repository("o/tiny", {"model.safetensors": b"x" * 10, "config.json": json.dumps([1]).encode()})
-    with pytest.raises(NotFound, match=r"config\.json of o/tiny holds no JSON object"):
+    with pytest.raises(NotFound, match=r"config\.json of hf:o/tiny holds no JSON object"):
         look_elsewhere(TINY, "vllm", settings, within_s=30)
 
 

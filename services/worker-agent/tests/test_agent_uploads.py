@@ -22,7 +22,8 @@ from weft_sources.environment import source_settings
 from weft_testing.served import served
 from weft_worker_agent.inbound.uploads import Uploads
 from weft_worker_agent.outbound.files.arrivals import Arrivals, NotSent
-from weft_worker_agent.outbound.files.model_fetches import FetchFailed, wanted
+from weft_worker_agent.outbound.files.file_source import wanted_file
+from weft_worker_agent.outbound.files.model_fetches import FetchFailed
 from weft_worker_agent.outbound.files.node_files import NodeFiles
 from weft_worker_agent.outbound.files.source_secrets import SourceSecrets
 
@@ -231,7 +232,7 @@ async def test_the_next_agent_goes_on_with_what_came(tmp_path: Path) -> None:
 
 async def test_what_is_not_sent_ends_with_a_sentence_and_what_drips_as_well(tmp_path: Path) -> None:
     arrivals = Arrivals(Store(tmp_path / "files", keep_free=0), silence_s=0.2, look_s=0.02)
-    waits = asyncio.create_task(arrivals.wait("d", wanted(file_of(bytes(10_000))), lambda _: None))
+    waits = asyncio.create_task(arrivals.wait("d", wanted_file(file_of(bytes(10_000))), lambda _: None))
     async with asyncio.timeout(10):
         while (arrival := arrivals.open("d", "m.gguf")) is None:
             await asyncio.sleep(0.005)
@@ -251,7 +252,7 @@ async def test_what_can_be_had_elsewhere_by_now_is_waited_for_no_more_while_noth
     async def elsewhere() -> bool:
         return there.is_set()
 
-    waits = asyncio.create_task(arrivals.wait("d", wanted(file_of()), lambda _: None, elsewhere))
+    waits = asyncio.create_task(arrivals.wait("d", wanted_file(file_of()), lambda _: None, elsewhere))
     async with asyncio.timeout(10):
         while (arrival := arrivals.open("d", "m.gguf")) is None:
             await asyncio.sleep(0.005)

@@ -16,9 +16,11 @@ from weft_contracts.facts.source import (
     UploadSource,
 )
 from weft_contracts.secrets import NAMED, SECRET_NAME
+from weft_contracts.shown import public, shown
 
 _SECRET = re.compile(rf" {NAMED}({SECRET_NAME})")
 """Behind the key of a source whose secret is named. Nothing before it holds a space."""
+_COMMIT = re.compile("[0-9a-f]{40}")
 _WANTED = (
     "hf:<repository>[@<revision>][#<file>], https://<address>, s3://<bucket>/<key>, path:<path>, upload:<file>, "
     "builtin:<name> or simulated:"
@@ -80,13 +82,17 @@ def place_key(source: Source) -> str:
 
 
 def told_source(source: Source) -> str:
-    """A source as people and logs may see it: an address without its user, its query and its fragment."""
-    key = place_key(source)
-    if source.kind != "https":
-        return key
-    scheme, _, rest = re.split(r"[?#]", key, maxsplit=1)[0].partition("://")
-    place, slash, path = rest.partition("/")
-    return f"{scheme}://{place.rpartition('@')[2]}{slash}{path}"
+    """A source as people and logs may see it, the one way in which it is named to them: its key, without a commit that
+    it is pinned to, and of an address or a bucket without user, query and fragment; at most 160 characters."""
+    match source:
+        case HfSource(revision=revision) if _COMMIT.fullmatch(revision):
+            return shown(place_key(source.model_copy(update={"revision": ""})))
+        case HttpsSource(url=url):
+            return public(url)
+        case S3Source():
+            return shown(f"s3://{source.bucket}/{source.key}")
+        case _:
+            return shown(place_key(source))
 
 
 def source_of(key: str) -> Source:

@@ -155,6 +155,16 @@ class Store:
         known = str(wanted.checksum) if wanted.tells_content else f"{wanted.checksum} {self._places(addresses)}"
         return self._partials / f"{blake3(f'{known} {wanted.size}'.encode()).hexdigest()}.part"
 
+    def forget(self, wanted: Wanted, addresses: Sequence[Address]) -> bool:
+        """Have go what came of a file that nobody wants any more, whole or not, unless a layout names it. False while
+        somebody brings it here, and then nothing goes."""
+        path = self.partial_path(wanted, addresses)
+        if path.exists() and not _drop(path, self.transfer_lock(path)):
+            return False
+        if (blob := self.find(wanted, addresses)) is not None:
+            self.drop(blob.blake3)
+        return True
+
     def transfer_lock(self, partial: Path) -> FileLock:
         return FileLock(partial.with_suffix(".lock"))
 
@@ -188,16 +198,22 @@ class Store:
                 found.append((about.st_mtime, about.st_blocks * 512, path))
         total, oldest = sum(size for _, size, _ in found), time.time() - age
         for written, size, path in sorted(found):
-            if written < oldest or total > most:
-                for _ in _held(self.transfer_lock(path)):
-                    path.with_suffix(".journal").unlink(missing_ok=True)
-                    path.unlink(missing_ok=True)
-                    total -= size
+            if (written < oldest or total > most) and _drop(path, self.transfer_lock(path)):
+                total -= size
         for path in (*self._partials.glob("*.journal"), *self._partials.glob("*.lock")):
             if not path.with_suffix(".part").exists():
                 lock = self.transfer_lock(path)
                 for _ in _held(lock):
                     path.with_suffix(".journal").unlink(missing_ok=True)
+
+
+def _drop(path: Path, lock: FileLock) -> bool:
+    """A partial file; False where a transfer holds it."""
+    for _ in _held(lock):
+        path.with_suffix(".journal").unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        return True
+    return False
 
 
 def _held(lock: FileLock) -> Iterator[None]:

@@ -17,6 +17,14 @@ def models_naming(fleet: FleetTables, secret: str) -> list[str]:
     return sorted(model.name for model in live if _names(fleet, model, secret))
 
 
+def wishes_naming(fleet: FleetTables, secret: str) -> list[tuple[str, str]]:
+    """Names of models whose files a node is to have ahead of need from a source that names a secret, and the node's,
+    whether the files are there or not: what is damaged is fetched anew. One look at every node."""
+    nodes = (node for node in fleet.nodes.values() if not node.removed)
+    found = ((node, each) for node in nodes for each in node.file_wishes.wanted.values())
+    return sorted((each.model_name, node.name) for node, each in found if secret_of(each.source) == secret)
+
+
 def secrets_by_node(fleet: FleetTables) -> dict[NodeId, set[str]]:
     """What each node's present assignments name, and the sources that it was asked to look at or to fetch from,
     whether it is there or not. One look at every node, every model and its specs."""

@@ -11,6 +11,7 @@ from urllib.parse import urljoin, urlsplit
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 from weft_contracts.facts.source import MOST_URL
+from weft_contracts.shown import shown
 from weft_files.address import Address
 from weft_files.asking import Asking, Route
 from weft_files.bounds import Bounds
@@ -19,7 +20,6 @@ from weft_files.faults import Cut, Refused
 
 from weft_sources.refused import SourceAway, SourceRefused
 from weft_sources.settings import SourceSettings
-from weft_sources.words import shown
 
 T = TypeVar("T")
 TRIES: Final = 3

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
 from weft_contracts.facts.source import MOST_FILES, S3Source
+from weft_contracts.shown import public, shown
 from weft_files.address import Address
 from weft_files.faults import Cut, Refused
 
@@ -18,7 +19,6 @@ from weft_sources.gguf_choice import PART, is_gguf
 from weft_sources.refused import SourceAway, SourceRefused
 from weft_sources.settings import SourceSettings
 from weft_sources.web import check_status
-from weft_sources.words import public, shown
 
 if TYPE_CHECKING:
     from obstore.store import S3Credential, S3Store
@@ -48,7 +48,7 @@ def bucket_address(source: S3Source, name: str, settings: SourceSettings) -> Add
 
     try:
         return Address(obstore.sign(_store(source, settings), "GET", key, SIGNED_FOR), said=said)
-    except (ValueError, obstore.exceptions.BaseError):
+    except (ValueError, TypeError, obstore.exceptions.BaseError):  # TypeError: a key with an empty part
         raise SourceRefused(f"{said} can't be asked for: want a key without empty parts, and S3 keys for it") from None
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from weft_contracts.engines import FileFormat
 from weft_contracts.facts.source import MOST_FILES, SourceFile
+from weft_contracts.shown import shown
 
 from weft_sources.found import Found, usable
 from weft_sources.gguf_choice import choose_gguf, gguf_models, is_gguf
@@ -16,7 +17,6 @@ from weft_sources.safetensors_choice import (
     index_names,
     refuse_pickles,
 )
-from weft_sources.words import shown
 
 
 def choose(

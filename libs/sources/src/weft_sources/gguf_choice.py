@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft_contracts.facts.source import MOST_FILES, SourceFile
+from weft_contracts.shown import shown
 
 from weft_sources.refused import SourceRefused
-from weft_sources.words import candidates, shown
+from weft_sources.words import candidates
 
 PART: Final = re.compile(r"(.+)-([0-9]{5})-of-([0-9]{5})\.gguf", re.IGNORECASE)
 """A part of a model in several files, as llama.cpp's tools name it: `NAME-00001-of-00003.gguf`."""

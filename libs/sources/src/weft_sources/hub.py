@@ -5,13 +5,13 @@ from typing import Any, Final, NoReturn, cast
 from urllib.parse import quote
 
 from weft_contracts.facts.source import HfSource, SourceFile
+from weft_contracts.shown import public, shown
 from weft_files.address import Address
 from weft_files.faults import Cut
 
 from weft_sources.found import MOST_FOUND, Found, FoundFile
 from weft_sources.refused import SourceAway, SourceRefused
 from weft_sources.settings import SourceSettings
-from weft_sources.words import public, shown
 
 COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from weft_contracts.facts.source import HfSource, SourceFile
+from weft_contracts.shown import shown
 
 from weft_sources.found import MOST_FOUND, Found, FoundFile
 from weft_sources.hub import COMMIT
 from weft_sources.refused import SourceRefused
-from weft_sources.words import shown
 
 _REVISION: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*(/[A-Za-z0-9_][A-Za-z0-9._+-]*)*")
 _ETAG: Final = re.compile(r"[0-9a-f]{64}|[0-9a-f]{40}")

@@ -9,6 +9,8 @@ from typing import BinaryIO, cast
 
 from weft_contracts.engines import FileFormat
 from weft_contracts.facts.source import HfSource, HttpsSource, RemoteSource, S3Source, SourceFile
+from weft_contracts.shown import shown
+from weft_contracts.source_keys import told_source
 from weft_files.address import Address
 
 from weft_sources.bucket import bucket_address, find_in_bucket
@@ -21,7 +23,6 @@ from weft_sources.refused import SourceAway, SourceRefused
 from weft_sources.safetensors_choice import MOST_INDEX
 from weft_sources.settings import SourceSettings
 from weft_sources.web import find_on_web, web_address
-from weft_sources.words import public, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def list_source(source: RemoteSource, formats: Sequence[FileFormat], settings: S
     def index(file: SourceFile) -> bytes:
         return read_small(pinned, file, settings, MOST_INDEX)
 
-    files = choose(found, formats, wanted, source_said(source), index)
+    files = choose(found, formats, wanted, told_source(source), index)
     return Listing(pinned, files, found.licence, found.gated)
 
 
@@ -96,7 +97,7 @@ def read_small(source: RemoteSource, file: SourceFile, settings: SourceSettings,
     Raises SourceRefused.
     """
     if file.size > most:
-        raise SourceRefused(f"{source_said(source)}: {shown(file.name)} has {file.size} bytes, and at most {most} do")
+        raise SourceRefused(f"{told_source(source)}: {shown(file.name)} has {file.size} bytes, and at most {most} do")
     with open_ranged(source, file, settings) as opened:
         body = opened.read(file.size)
     kind, _, told = file.checksum.partition(":")
@@ -108,19 +109,8 @@ def read_small(source: RemoteSource, file: SourceFile, settings: SourceSettings,
         case _:
             return body
     if came != told:
-        raise SourceRefused(f"{source_said(source)}: {shown(file.name)} is not what its {kind} says: deploy it anew")
+        raise SourceRefused(f"{told_source(source)}: {shown(file.name)} is not what its {kind} says: deploy it anew")
     return body
-
-
-def source_said(source: RemoteSource) -> str:
-    """How a source is named to people: without what may be secret in it."""
-    match source:
-        case HfSource():
-            return source.repository
-        case HttpsSource():
-            return public(source.url)
-        case S3Source():
-            return f"s3://{source.bucket}/{shown(source.key)}"
 
 
 def _find(source: RemoteSource, settings: SourceSettings) -> Found:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from weft_contracts.facts.source import SourceFile
+from weft_contracts.shown import shown
 
 from weft_sources.metadata_names import CONFIG, INDEX
 from weft_sources.refused import SourceRefused
-from weft_sources.words import candidates, shown
+from weft_sources.words import candidates
 
 MOST_INDEX: Final = 32 << 20
 """Of `model.safetensors.index.json`, in bytes; that of the largest models is 10 MB."""

@@ -4,6 +4,7 @@ from typing import Final
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from weft_contracts.facts.source import MOST_FILES, HttpsSource, SourceFile
+from weft_contracts.shown import public
 from weft_files.address import Address
 
 from weft_sources.asking import Answer, ask, redirected, retried
@@ -11,7 +12,6 @@ from weft_sources.found import Found, FoundFile, usable
 from weft_sources.gguf_choice import PART, is_gguf
 from weft_sources.refused import SourceAway, SourceRefused
 from weft_sources.settings import SourceSettings
-from weft_sources.words import public
 
 MAGIC: Final = b"GGUF"
 MOST_REDIRECTS: Final = 5

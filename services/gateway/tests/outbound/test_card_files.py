@@ -139,7 +139,10 @@ async def test_a_gated_source_is_said_to_be_one(tmp_path: Path) -> None:
         commit = hub.repository("o/m", {"tokenizer.json": BODY}, gated=True)
         gateway = Gateway(tmp_path, HfSource(repository="o/m", revision=commit), FILE, hub=hub.url)
         gateway.mesh.publish(1, FILE, self_hosted=False)
-        with pytest.raises(CardFileAway, match=r"o/m/tokenizer\.json at .* is gated or private, and"):
+        with pytest.raises(
+            CardFileAway,
+            match=r"o/m/tokenizer\.json at .* is gated or private, and this gateway has no right",
+        ):
             await gateway.content()
         await gateway.files.close()
 

@@ -4,10 +4,10 @@ import pytest
 from weft_contracts import subjects
 from weft_contracts.facts.mesh import SecretRemoved, SecretSet
 from weft_contracts.facts.model import Deleted, Scaled, SpecAccepted
-from weft_contracts.facts.node import Removed
+from weft_contracts.facts.node import FilesRetired, FilesWanted, Removed
 from weft_contracts.facts.replica import Placed
 from weft_contracts.facts.request import Fulfilled, Rejected, SecretRemovalRequested, SecretRequested
-from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.source import HfSource, SimulatedSource
 from weft_contracts.facts.values import ModelSpec, Receipt
 from weft_contracts.ids import ModelId, NodeId, ReplicaId
 from weft_contracts.secrets import MOST_SECRETS
@@ -90,6 +90,25 @@ def test_a_secret_is_removed_once_nothing_live_names_it(story: Story) -> None:
     assert Fulfilled(result={"secret": "key"}) == removed(story)
     assert SecretRemoved(name="key") == story.log.facts(MESH)[-1]
     assert Rejected(status=404, reason="there is no secret key") == removed(story)
+
+
+def test_a_secret_stays_while_a_node_is_to_have_files_with_it(story: Story) -> None:
+    here, other = story.nodes(2)
+    put(story)
+    source = HfSource(repository="o/r", revision="c" * 40, secret="key")
+    wanted = FilesWanted(files="f" * 64, source=source, listed=(), bytes=1, model_name="toy")
+    story.log.given(subjects.node(here), wanted)
+    story.log.given(subjects.node(other), wanted)
+    names = [story.state.fleet.nodes[each].name for each in (here, other)]
+
+    both = ", ".join(f"the files of toy on {name}" for name in sorted(names))
+    assert Rejected(status=409, reason=f"{both} are to be had with it: unpin or remove these files first") == removed(
+        story
+    )
+
+    story.log.given(subjects.node(here), FilesRetired(files="f" * 64))
+    story.log.given(subjects.node(other), Removed(why="gone"))
+    assert Fulfilled(result={"secret": "key"}) == removed(story)
 
 
 def test_a_deleted_model_names_nothing(story: Story) -> None:

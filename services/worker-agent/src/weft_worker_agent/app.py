@@ -35,6 +35,7 @@ from weft_worker_agent.inbound.wake import Wake
 from weft_worker_agent.outbound.backends.build_tools import tools_there
 from weft_worker_agent.outbound.backends.environments import InstalledBackend
 from weft_worker_agent.outbound.backends.installer import Installer
+from weft_worker_agent.outbound.files.begun_ahead import BegunAhead
 from weft_worker_agent.outbound.files.gguf_slots import GgufSlots
 from weft_worker_agent.outbound.files.node_files import NodeFiles
 from weft_worker_agent.outbound.files.peers import Peers
@@ -155,7 +156,11 @@ class Agent:
                 self._own, self._hosts, self._installer, keep, lambda: self._installs_changed()
             )
         self._files_loop = FilesLoop(
-            self._own, self._files.fetches, lambda: used(self._own, self._hosts), lambda: self._changed()
+            self._own,
+            self._files.fetches,
+            lambda: used(self._own, self._hosts),
+            lambda: self._changed(),
+            BegunAhead(settings.state / "ahead"),
         )
         show_files(self._files.fetches)
         self._secrets = SecretsLoop(self._own, self._hosts, node_secrets, settings.secrets_every)

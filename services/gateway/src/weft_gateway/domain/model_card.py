@@ -26,11 +26,6 @@ class Holder:
     host: str
     port: int
 
-    @property
-    def authority(self) -> str:
-        """`host:port`, an IPv6 host in brackets."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
 
 def present_card(fleet: Fleet, model: ModelView) -> Card | None:
     """The card of what serves now: what most of the ready replicas of the serving revision published, of two that as

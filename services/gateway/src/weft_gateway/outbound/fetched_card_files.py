@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote
 
 from weft_contracts.card import BY_SLUG, CHECKSUM, Card, CardFile, Reading, how_to_read, slug_of
-from weft_contracts.certificates import node_role, server_name
 from weft_contracts.ids import ModelId
 from weft_fleet import Fleet, ModelView
 from weft_runtime.logs import get_logger
@@ -21,7 +20,7 @@ from weft_gateway.domain.card_files import CardFileAway, CardSettings
 from weft_gateway.domain.model_card import holders, present_card
 
 if TYPE_CHECKING:  # imported with the first file: a gateway without prompts to render does without
-    from weft_files import Address, Bounds, NotFetched, Resolver, Store
+    from weft_files import Address, Bounds, Resolver, Store
     from weft_files.incoming import Nearer
     from weft_runtime.tls import TlsFolder
     from weft_sources.settings import SourceSettings
@@ -115,26 +114,30 @@ class FetchedCardFiles:
 
     async def _one(self, model: str, file: CardFile) -> Path:
         from weft_files import Checksum, NoRoom, NotFetched, Wanted
+        from weft_sources.card_addresses import at_source, why_away
 
         wanted = Wanted(file.name, file.size, Checksum.parse(file.checksum), self._settings.most_bytes)
         within = _WITHIN_S + (file.size or 0) / _PACE
-        what = f"{file.name} of {model} can't be had"
+        what, refused = f"{file.name} of {model}", ()
         try:
             opened = await self._open_once()
-            addresses = (*self._at_nodes(model, file), *await asyncio.to_thread(_at_source, file, opened.sources))
+            source = await asyncio.to_thread(at_source, file.elsewhere, file.size or 0, opened.sources)
+            addresses, refused = (*self._at_nodes(model, file), *source.addresses), source.refused
             async with asyncio.timeout(within):
                 blob = await opened.resolver.fetch(wanted, addresses, nearer=self._near(file))
             await asyncio.to_thread(opened.store.collect, self._settings.keep_bytes, ())
             return blob.path
         except NotFetched as error:
-            raise CardFileAway(f"{what}: {_told(error)}") from None
+            raise CardFileAway(why_away(what, error, refused, "this gateway")) from None
         except TimeoutError:
-            raise CardFileAway(f"{what}: it did not come within {within:.0f} s") from None
+            raise CardFileAway(f"{what} can't be had: it did not come within {within:.0f} s") from None
         except NoRoom as error:
-            raise CardFileAway(f"{what}: {error}") from None
+            raise CardFileAway(f"{what} can't be had: {error}") from None
         except OSError as error:
             folder = self._settings.folder
-            raise CardFileAway(f"{what}: {folder} can't be used ({error}): set WEFT_METADATA_FOLDER") from None
+            raise CardFileAway(
+                f"{what} can't be had: {folder} can't be used ({error}): set WEFT_METADATA_FOLDER"
+            ) from None
 
     def _done(self, file: CardFile, task: asyncio.Task[Path]) -> None:
         del self._under_way[file.checksum]
@@ -177,42 +180,13 @@ class FetchedCardFiles:
 
     def _at_nodes(self, model: str, file: CardFile) -> "list[Address]":
         """At the nodes that offer it; none for what an older worker published, which is read by its path alone."""
-        from weft_files import Address
+        from weft_sources.card_addresses import at_node
 
         view = self._models.model(model)
         found = holders(self._models.fleet, view, file) if view is not None else ()
         reading = how_to_read(Card(extra=(file,)), reader_is_new=True, self_hosted=bool(found))
         if view is None or reading is not Reading.FROM_WORKER:
             return []
-        scheme = "http" if self._tls is None else "https"
-        place = f"{BY_SLUG}/{slug_of(view.name)}/{quote(file.name)}?{CHECKSUM}={quote(file.checksum)}"
-        return [
-            Address(
-                f"{scheme}://{holder.authority}{place}",
-                node=server_name(node_role(holder.node)),
-                said=f"node {holder.name}",
-            )
-            for holder in found
-        ]
-
-
-def _at_source(file: CardFile, sources: "SourceSettings") -> "list[Address]":
-    """At the model's source, where the card says that it lies there."""
-    from weft_sources.elsewhere import addresses_elsewhere
-    from weft_sources.refused import SourceRefused
-
-    found: list[Address] = []
-    for key in file.elsewhere:
-        try:
-            found += addresses_elsewhere(key, file.size or 0, sources)
-        except SourceRefused as refused:
-            _log.warning("a source is not asked", file=file.name, why=str(refused))
-    return found
-
-
-def _told(error: "NotFetched") -> str:
-    from weft_sources.elsewhere import is_denied
-
-    gated = "is gated or private, and this gateway has no right to it"
-    tries = [f"{said} {gated if is_denied(why) else why}" for said, why in error.tries[-4:]]
-    return "; ".join(tries) or str(error)
+        path = f"{BY_SLUG}/{slug_of(view.name)}/{quote(file.name)}?{CHECKSUM}={quote(file.checksum)}"
+        secure = self._tls is not None
+        return [at_node(each.node, each.name, each.host, each.port, path, secure=secure) for each in found]

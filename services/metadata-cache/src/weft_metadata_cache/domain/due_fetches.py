@@ -39,6 +39,7 @@ class Fetch:
     revision: int
     file: MetadataFile
     node: NodeId
+    node_name: str
     host: str
     port: int
     """Of the node's file server: its registered address, and never another."""
@@ -131,6 +132,7 @@ def _offered(state: State, replica: ReplicaView, limits: Limits) -> Iterator[tup
                 revision=replica.revision,
                 file=file,
                 node=node.id,
+                node_name=node.name,
                 host=node.addresses.host,
                 port=node.addresses.http_port,
                 replica=replica.id,

@@ -2,19 +2,16 @@
 
 import asyncio
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from ssl import SSLContext
 from types import TracebackType
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
-from weft_contracts.certificates import node_role, server_name
 from weft_files import Address, Blob, Bounds, Checksum, NodeTrust, NotFetched, Resolver, Store, Wanted
-from weft_runtime.logs import get_logger
-from weft_sources.elsewhere import addresses_elsewhere
-from weft_sources.refused import SourceRefused
+from weft_sources.card_addresses import at_node, at_source, why_away
 from weft_sources.settings import SourceSettings
 
 from weft_metadata_cache.domain.due_fetches import Fetch
@@ -24,7 +21,6 @@ _PACE: Final = 1 << 20
 """Bytes a second; a try may take so long, besides what is set."""
 _KEEP_FREE: Final = 64 << 20
 """Bytes that stay free on the folder's disk."""
-_log: Any = get_logger("weft.collecting")
 
 
 class NotServed(Exception):
@@ -69,15 +65,16 @@ class Fetcher:
         """The file, of the registered size and checksum; `drop` it when it is kept. Raises NotServed and NoRoom."""
         file = fetch.file
         wanted = Wanted(file.name, file.size, Checksum("blake3", file.blake3), self._most_bytes)
-        addresses = tuple(await asyncio.to_thread(lambda: tuple(self._addresses(fetch))))
+        source = await asyncio.to_thread(at_source, fetch.elsewhere, file.size, self._sources)
+        addresses = (*self._at_node(fetch), *source.addresses)
         within = self._timeout + file.size / _PACE
         try:
             async with asyncio.timeout(within):
                 return await self._resolver.fetch(wanted, addresses)
         except NotFetched as error:
-            raise NotServed(str(error)) from None
+            raise NotServed(why_away(file.name, error, source.refused, "the metadata-cache")) from None
         except TimeoutError:
-            raise NotServed(f"{file.name} did not come within {within:.0f} s") from None
+            raise NotServed(f"{file.name} can't be had: it did not come within {within:.0f} s") from None
 
     async def drop(self, blob: Blob) -> None:
         """It is kept elsewhere."""
@@ -98,16 +95,10 @@ class Fetcher:
             self._open = opening.pop_all()
         self._begun = True
 
-    def _addresses(self, fetch: Fetch) -> Iterator[Address]:
-        """The node's, then those of the model's source."""
-        if fetch.self_hosted:
-            scheme = "http" if self._context is None else "https"
-            host = f"[{fetch.host}]" if ":" in fetch.host else fetch.host
-            path = f"/metadata/{fetch.replica}/{quote(fetch.file.name)}"
-            name = server_name(node_role(fetch.node))
-            yield Address(f"{scheme}://{host}:{fetch.port}{path}", node=name, said="its node")
-        for key in fetch.elsewhere:
-            try:
-                yield from addresses_elsewhere(key, fetch.file.size, self._sources)
-            except SourceRefused as refused:
-                _log.warning("a source is not asked", file=fetch.file.name, why=str(refused))
+    def _at_node(self, fetch: Fetch) -> tuple[Address, ...]:
+        """By the replica that offers it, as workers of each release serve it."""
+        if not fetch.self_hosted:
+            return ()
+        path = f"/metadata/{fetch.replica}/{quote(fetch.file.name)}"
+        secure = self._context is not None
+        return (at_node(fetch.node, fetch.node_name, fetch.host, fetch.port, path, secure=secure),)

@@ -6,13 +6,13 @@ from weft_contracts.facts.request import SecretRemovalRequested, SecretRequested
 from weft_contracts.ids import NodeId
 from weft_contracts.secrets import MOST_SECRETS
 from weft_contracts.subjects import MESH
-from weft_fleet.secrets_named import models_naming, secrets_by_node
+from weft_fleet.secrets_named import models_naming, secrets_by_node, wishes_naming
 from weft_requests import PendingRequest
 
 from weft_registry.domain.state import RegistryState
 
 _NAMED = 8
-"""Models that a rejection names."""
+"""Models, or files, that a rejection names."""
 
 
 def set_secret(state: RegistryState, pending: PendingRequest, fact: SecretRequested) -> Decision:
@@ -33,10 +33,18 @@ def remove_secret(state: RegistryState, pending: PendingRequest, fact: SecretRem
         return pending.rejected(404, f"there is no secret {fact.name}")
     users = models_naming(state.fleet, fact.name)
     if users:
-        named, more = ", ".join(users[:_NAMED]), f" and {len(users) - _NAMED} more" if len(users) > _NAMED else ""
-        return pending.rejected(409, f"{named}{more} would be left without it: deploy what names it without it first")
+        why = f"{_first(users)} would be left without it: deploy what names it without it first"
+        return pending.rejected(409, why)
+    wishes = [f"the files of {model} on {node}" for model, node in wishes_naming(state.fleet, fact.name)]
+    if wishes:
+        return pending.rejected(409, f"{_first(wishes)} are to be had with it: unpin or remove these files first")
     commit = Commit(MESH, (SecretRemoved(name=fact.name),), Guard(MESH, state.mesh_sequence), pending.cause)
     return pending.fulfilled(f"the secret {fact.name} is removed", commit, secret=fact.name)
+
+
+def _first(users: list[str]) -> str:
+    more = f" and {len(users) - _NAMED} more" if len(users) > _NAMED else ""
+    return f"{', '.join(users[:_NAMED])}{more}"
 
 
 def copies_due(state: RegistryState) -> dict[tuple[NodeId, str], int]:

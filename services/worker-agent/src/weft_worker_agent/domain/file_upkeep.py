@@ -1,12 +1,13 @@
 """Which models' files are fetched ahead of need and tried again, and which go. Times are the agent's monotonic
 seconds."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from weft_contracts.facts.machine import FilesFailed
 from weft_contracts.facts.node import FilesWanted
+from weft_contracts.facts.values import ModelSpec
 from weft_contracts.file_wishes import FileWishes
 
 from weft_worker_agent.domain.restarts import slow_wait_s
@@ -67,3 +68,21 @@ def untold_failure(wishes: FileWishes, tries: Mapping[str, FetchTries]) -> Files
 def leaving(wishes: FileWishes, there: Collection[str], used: Collection[str]) -> list[str]:
     """What is to be removed now."""
     return [files for files, goes in wishes.retired.items() if goes and files in there and files not in used]
+
+
+def forsaken(
+    begun: Mapping[str, FilesWanted], wishes: FileWishes, there: Collection[str], used: Collection[str]
+) -> dict[str, bool]:
+    """What began to come ahead of need and needs no watching any more, and whether what came of it is to go: it is
+    wanted no more, is not here whole, and no replica needs it."""
+    return {
+        files: files not in there and files not in used
+        for files in begun
+        if files in there or files not in wishes.wanted
+    }
+
+
+def files_needed_still(specs: Iterable[ModelSpec], wishes: FileWishes) -> frozenset[tuple[str, int]]:
+    """The checksum and size of each file that a replica here or a wish needs."""
+    listed = (*(spec.files for spec in specs), *(wanted.listed for wanted in wishes.wanted.values()))
+    return frozenset((file.checksum, file.size) for files in listed for file in files)

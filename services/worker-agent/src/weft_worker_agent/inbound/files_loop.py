@@ -13,11 +13,14 @@ from weft_worker_agent.domain.file_upkeep import (
     FetchTries,
     after_failed_fetch,
     fetches_of,
+    files_needed_still,
+    forsaken,
     leaving,
     next_fetch,
     untold_failure,
 )
 from weft_worker_agent.inbound.wake import Wake
+from weft_worker_agent.outbound.files.begun_ahead import BegunAhead
 from weft_worker_agent.outbound.files.model_fetches import FetchFailed, ModelFetches
 from weft_worker_agent.projections.own_log import OwnLog
 
@@ -35,12 +38,15 @@ class FilesLoop:
         fetches: ModelFetches,
         used: Callable[[], Collection[str]],
         changed: Callable[[], None],
+        begun: BegunAhead,
     ) -> None:
-        """`used`: the `files_digest` of what assignments name or hosts run; `changed`: called when a fetch failed."""
+        """`used`: the `files_digest` of what assignments name or hosts run; `changed`: called when a fetch failed;
+        `begun`: what came of a wish that is gone goes, too."""
         self._own = own
         self._fetches = fetches
         self._used = used
         self._changed = changed
+        self._begun = begun
         self._tries: Mapping[str, FetchTries] = {}
         self._fetching: tuple[str, asyncio.Task[None]] | None = None
         self._pins: dict[str, bool] = {}
@@ -70,6 +76,7 @@ class FilesLoop:
         try:
             await self._fetch()
             await self._pin()
+            await self._forget()
             for files in leaving(wishes, self._fetches.there, self._used()):
                 await self._fetches.remove(files)
         except OSError as error:
@@ -85,6 +92,7 @@ class FilesLoop:
             found = next_fetch(self._tries, self._fetches.there, time.monotonic(), free)
             if found is not None and self._fetching is None and not self._fetches.held_up:
                 self._fetching = found.wanted.files, asyncio.create_task(self._ahead(found))
+                await asyncio.to_thread(self._begun.note, found.wanted)
 
     async def _ahead(self, tries: FetchTries) -> None:
         files = tries.wanted.files
@@ -116,6 +124,17 @@ class FilesLoop:
         except OSError as error:
             _log.warning("the disk does not tell what is free", why=str(error))
             return 0
+
+    async def _forget(self) -> None:
+        """Raises OSError."""
+        part = self._own.part
+        begun = await asyncio.to_thread(self._begun.all)
+        needed = files_needed_still((each.fact.spec for each in part.assignments.values()), part.file_wishes)
+        for files, goes in forsaken(begun, part.file_wishes, self._fetches.there, self._used()).items():
+            if self._fetching is not None and self._fetching[0] == files:
+                continue  # it is being called off
+            if not goes or await self._fetches.forget(begun[files], needed):
+                await asyncio.to_thread(self._begun.drop, files)
 
     async def _pin(self) -> None:
         wishes, there = self._own.part.file_wishes, self._fetches.there

@@ -1,20 +1,23 @@
 """Fetches one file of a source into the store, from wherever it may be asked for, best first."""
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from weft_contracts.facts.source import FetchedSource, SourceFile, UploadSource
 from weft_files.address import Address
 from weft_files.blobs import Blob
 from weft_files.bounds import Bounds
+from weft_files.checksum import Checksum
 from weft_files.faults import NotFetched, Refused
 from weft_files.incoming import Incoming
 from weft_files.resolver import Resolver
 from weft_files.store import Store
 from weft_files.wanted import Wanted
 from weft_runtime.logs import get_logger
-from weft_sources.listing import addresses, local_file, source_said
+from weft_sources.listing import addresses, local_file
+from weft_sources.refused import SourceRefused
 from weft_sources.settings import SourceSettings
 
 from weft_worker_agent.outbound.files.arrivals import Arrivals
@@ -57,7 +60,6 @@ class FileSource:
         files: str,
         source: FetchedSource,
         file: SourceFile,
-        wanted: Wanted,
         came: Callable[[int], None],
         near: NearFiles | None = None,
         *,
@@ -69,7 +71,7 @@ class FileSource:
         Cancelled, it ends the transfer; what came stays for the next. Raises NotFetched, NotSent, NoRoom and
         SourceRefused.
         """
-        settings = self._secrets.settings
+        settings, wanted = self._secrets.settings, wanted_file(file)
         if (here := await asyncio.to_thread(self._near, source, file, wanted, settings)) is not None:
             return here
         if isinstance(source, UploadSource):
@@ -86,6 +88,18 @@ class FileSource:
             folder = settings.hub_folder
             raise NotFetched(f"{file.name} is not in {folder}, and this node is offline (HF_HUB_OFFLINE)")
         return await self._resolver.fetch(wanted, where, came)
+
+    async def forget(self, source: FetchedSource, files: Sequence[SourceFile]) -> bool:
+        """Have go what came of files that nobody here wants any more. False where one of them is still coming. Raises
+        OSError."""
+        settings, gone = self._secrets.settings, True
+        for file in files:
+            wanted, where = wanted_file(file), tuple[Address, ...]()
+            if not wanted.tells_content and not isinstance(source, UploadSource):
+                with contextlib.suppress(SourceRefused):  # then nothing came from there either
+                    where = await asyncio.to_thread(addresses, source, file, settings)
+            gone = await asyncio.to_thread(self._store.forget, wanted, where) and gone
+        return gone
 
     def close(self) -> None:
         """Begin no more."""
@@ -136,6 +150,6 @@ class FileSource:
             return None
 
 
-def said_of(source: FetchedSource) -> str:
-    """How a source is named to people: without what may be secret in it."""
-    return source.name if isinstance(source, UploadSource) else source_said(source)
+def wanted_file(file: SourceFile) -> Wanted:
+    """A source's file as the store and the resolver know it."""
+    return Wanted(file.name, file.size, Checksum.parse(file.checksum) if file.checksum else None, file.size)

@@ -7,7 +7,7 @@ from typing import Final
 
 from weft_contracts.engines import FileFormat, Profiles
 from weft_contracts.facts.source import RemoteSource
-from weft_sources.listing import source_said
+from weft_contracts.source_keys import told_source
 from weft_sources.refused import SourceRefused
 
 from weft_worker_agent.outbound.files.found import NotFound
@@ -43,7 +43,7 @@ class LooksElsewhere:
             async with asyncio.timeout(self._within_s):
                 return await asyncio.get_running_loop().run_in_executor(self._threads, looked)
         except TimeoutError:
-            raise NotFound(f"{source_said(source)} was not told within {self._within_s:g} s") from None
+            raise NotFound(f"{told_source(source)} was not told within {self._within_s:g} s") from None
 
     def close(self) -> None:
         """Begin no more."""

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,18 +15,17 @@ from weft_contracts.facts.source import FetchedSource, SourceFile, UploadSource
 from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import ReplicaId
 from weft_contracts.signals import FetchSaid
+from weft_contracts.source_keys import told_source
 from weft_files.blobs import Blob
-from weft_files.checksum import Checksum
 from weft_files.faults import NoRoom, NotFetched
 from weft_files.layout import LayoutTaken
 from weft_files.store import Store
-from weft_files.wanted import Wanted
 from weft_runtime.logs import get_logger
 from weft_sources.refused import SourceRefused
 
 from weft_worker_agent.domain.fetch_progress import FetchProgress, begun, fetch_said, finished, moved, placing
 from weft_worker_agent.outbound.files.arrivals import NotSent
-from weft_worker_agent.outbound.files.file_source import FileSource, said_of
+from weft_worker_agent.outbound.files.file_source import FileSource, wanted_file
 from weft_worker_agent.outbound.files.near_files import NearFiles
 
 _BYTES = Counter("weft_files_fetched_bytes", "Bytes of models' files that were brought here and verified")
@@ -180,6 +179,17 @@ class ModelFetches:
         _log.info("files removed", models=[digest])
         self._changed()
 
+    async def forget(self, wanted: FilesWanted, needed: Container[tuple[str, int]]) -> bool:
+        """Have go what came of a model that is fetched ahead no more, but for files that others need, by checksum and
+        size. False while it is still coming. Raises OSError."""
+        if wanted.files in self._under_way:
+            return False
+        files = [file for file in wanted.listed if (file.checksum, file.size) not in needed]
+        gone = await self._source.forget(wanted.source, files)
+        if gone:
+            _log.info("what came of files is removed", files=wanted.files)
+        return gone
+
     async def pin(self, digest: str, *, pinned: bool) -> None:
         """Whether a model is kept by all agents that share the store. Raises OSError."""
         await asyncio.to_thread(self._store.pin if pinned else self._store.unpin, digest)
@@ -192,7 +202,7 @@ class ModelFetches:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _fetch(self, digest: str, fetch: _Fetch) -> Path:
-        said, files = said_of(fetch.source), fetch.files
+        said, files = told_source(fetch.source), fetch.files
         if not files:
             raise FetchFailed(f"{said} names no files: deploy the model again")
         async with contextlib.nullcontext() if isinstance(fetch.source, UploadSource) else self._turns:
@@ -225,7 +235,7 @@ class ModelFetches:
 
     def _here(self, files: tuple[SourceFile, ...]) -> dict[str, Blob]:
         """The blobs of those files that are here, each checked."""
-        found = ((file.name, self._store.find(wanted(file))) for file in files)
+        found = ((file.name, self._store.find(wanted_file(file))) for file in files)
         return {name: blob for name, blob in found if blob is not None}
 
     def _lay_out(self, digest: str, blobs: Mapping[str, Blob]) -> Path:
@@ -243,7 +253,7 @@ class ModelFetches:
             fetch.progress = moved(fetch.progress, bytes, time.monotonic(), giver)
 
         ahead = all(who is None for who in fetch.waiting)
-        blob = await self._source.fetch(digest, fetch.source, file, wanted(file), came, near, ahead=ahead)
+        blob = await self._source.fetch(digest, fetch.source, file, came, near, ahead=ahead)
         fetch.arrived.add(file.name)
         fetch.progress = finished(fetch.progress, file.size)
         _BYTES.inc(file.size)
@@ -266,11 +276,6 @@ class ModelFetches:
 def remote_source(spec: ModelSpec) -> FetchedSource | None:
     """The source that a spec's files come from over the network; None: they don't."""
     return spec.source if isinstance(spec.source, FetchedSource) else None
-
-
-def wanted(file: SourceFile) -> Wanted:
-    """A source's file as the store and the resolver know it."""
-    return Wanted(file.name, file.size, Checksum.parse(file.checksum) if file.checksum else None, file.size)
 
 
 def _said(fetch: _Fetch, now: float) -> list[FetchSaid]:

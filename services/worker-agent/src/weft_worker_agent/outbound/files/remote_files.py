@@ -8,11 +8,12 @@ import blake3
 from weft_contracts.engines import BUILTIN, FileFormat, Profiles
 from weft_contracts.facts.source import RemoteSource, SourceFile
 from weft_contracts.facts.values import Weights
+from weft_contracts.source_keys import told_source
 from weft_files.faults import Fault, NotFetched
 from weft_gguf.header import GgufError, NotGguf, Part, read_part_from
 from weft_gguf.split import read_named_model
 from weft_gguf.weights import weights_of_header
-from weft_sources.listing import list_source, open_ranged, read_small, source_said
+from weft_sources.listing import list_source, open_ranged, read_small
 from weft_sources.refused import SourceRefused
 from weft_sources.settings import SourceSettings
 
@@ -50,7 +51,7 @@ def look_elsewhere(
     until = time.monotonic() + within_s
     profile = engines.get(engine)
     taken = profile.formats if profile is not None else formats
-    where = source_said(source)
+    where = told_source(source)
     if profile is None and not formats:
         raise NotFound(f"this node knows no engine {engine}")
     if not taken:
@@ -90,7 +91,7 @@ def _gguf(
         if file is None:
             return None
         if time.monotonic() > until:
-            raise NotFound(f"{source_said(source)}: its headers could not be read in time")
+            raise NotFound(f"{told_source(source)}: its headers could not be read in time")
         with open_ranged(source, file, settings) as content:
             return read_part_from(content, name, file.size)
 
