@@ -236,10 +236,11 @@ def test_a_hubs_answer_may_name_another_file_for_the_same_form(story: Story) -> 
 def test_a_dry_run_asks_as_few_and_changes_nothing(story: Story) -> None:
     request = story.dry_run("m", of(HUB))
     story.settle()
-    answer(story, min(open_questions(story)))
+    answer(story, min(open_questions(story)), gated=True)
     done = story.answer(request)
     assert isinstance(done, Fulfilled)
-    assert ("1", "1000", "apache-2.0") == tuple(done.result[key] for key in ("revision", "bytes", "licence"))
+    told = tuple(done.result[key] for key in ("revision", "files", "bytes", "licence", "gated"))
+    assert ("1", "1", "1000", "apache-2.0", "yes") == told
     assert [] == story.accepted()
 
 
