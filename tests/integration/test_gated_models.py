@@ -1,5 +1,6 @@
 """A repository behind terms: refused with the remedy, and served once a secret that the mesh keeps lets workers in."""
 
+import re
 from collections.abc import Generator
 from pathlib import Path
 
@@ -52,7 +53,16 @@ def test_a_gated_model_is_fetched_by_a_secret_that_is_named_and_told_to_nobody_e
 
         # when it is set, and named
         assert 0 == mesh.weft("secrets", "set", "hub", typed=f"{TOKEN}\n").returncode
-        deployed = mesh.weft("deploy", "o/gated-GGUF", "--name", "shut", "--source-secret", "hub", timeout=180)
+        words = ("deploy", "o/gated-GGUF", "--name", "shut", "--source-secret", "hub")
+        tried = mesh.weft(*words, "--dry-run", timeout=60)
+        # then a dry run tells the size, the files, the licence and the gate
+        assert 0 == tried.returncode, tried.stdout + tried.stderr
+        assert re.search(r"1 file of .*, licence apache-2.0, gated: its terms", tried.stdout), tried.stdout
+        # and not a byte of a model is here
+        assert [] == [*mesh.state.glob("workers/*/files/blobs/*/*"), *mesh.state.glob("workers/*/files/partial/*")]
+
+        # when it is deployed
+        deployed = mesh.weft(*words, timeout=180)
         # then the model answers
         assert 0 == deployed.returncode, deployed.stdout + deployed.stderr
         assert "The capital of France is Paris." == mesh.ask(model="shut")

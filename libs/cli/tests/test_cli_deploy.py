@@ -104,6 +104,8 @@ def test_what_was_found_is_one_line_without_what_commands_a_terminal() -> None:
     assert "" == found_in_words({"request": "q", "revision": "1"})
     bare = found_in_words({"request": "q", "revision": "1", "files": "1", "bytes": "1000"})
     assert f"1 file of {size(1000)}, no licence told" == bare
+    gate = found_in_words({"request": "q", "revision": "1", "files": "1", "bytes": "1000", "gated": "yes"})
+    assert f"{bare}, gated: its terms were accepted" == gate
     odd = found_in_words({"request": "q", "revision": "1", "files": "1", "bytes": "1", "licence": "\x1b[2Jmit"})
     assert "\x1b" not in odd
 

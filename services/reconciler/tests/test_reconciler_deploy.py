@@ -223,6 +223,7 @@ def test_a_request_that_waited_while_nobody_decided_is_not_refused_for_it(story:
         ("m", simulated(selector={"!gpu": "yes"}), 400, "takes no value"),
         ("m", simulated(selector={"": "yes"}), 400, "empty label name"),
         ("m", simulated(engine_args={"x": "y" * 20_000}), 400, "16384 are allowed"),
+        ("m", simulated(engine_args={"x": "\N{WAVING HAND SIGN}" * 5_000}), 400, "16384 are allowed"),
         ("m", simulated(engine_args={"x": 1}), 400, "engine_args.x is no argument of the engine simulated (it has ms_"),
         ("m", simulated(engine_args={"dimensions": 0}), 400, "engine_args.dimensions: input should be greater"),
         (" ", simulated(), 400, "the model has no name"),

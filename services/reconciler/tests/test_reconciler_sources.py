@@ -236,10 +236,11 @@ def test_a_hubs_answer_may_name_another_file_for_the_same_form(story: Story) -> 
 def test_a_dry_run_asks_as_few_and_changes_nothing(story: Story) -> None:
     request = story.dry_run("m", of(HUB))
     story.settle()
-    answer(story, min(open_questions(story)))
+    answer(story, min(open_questions(story)), gated=True)
     done = story.answer(request)
     assert isinstance(done, Fulfilled)
-    assert ("1", "1000", "apache-2.0") == tuple(done.result[key] for key in ("revision", "bytes", "licence"))
+    told = tuple(done.result[key] for key in ("revision", "files", "bytes", "licence", "gated"))
+    assert ("1", "1", "1000", "apache-2.0", "yes") == told
     assert [] == story.accepted()
 
 
@@ -275,6 +276,22 @@ def test_two_hundred_shards_fit_an_assignment_with_the_largest_spec(story: Story
     story.place(1, "big")
     assigned = story.log.commits[-1].facts
     assert len("".join(fact.model_dump_json() for fact in assigned)) < 64 << 10
+
+
+def test_a_node_that_tells_more_than_a_commit_holds_is_answered_and_keeps_nobody_waiting(story: Story) -> None:
+    # given a node that says of a file's header what no header says
+    request = story.deploy("m", of(HUB))
+    story.settle()
+    lying = WEIGHTS.model_copy(update={"architecture": "a" * (60 << 10)})
+    # when
+    answer(story, min(open_questions(story)), weights=lying, files=FILES)
+    other = story.deploy("other", of(HUB.model_copy(update={"file": "Q4_K_M"})))
+    story.settle()
+    # then
+    status, reason = rejection(story, request)
+    assert (422, True) == (status, "61440 are allowed" in reason)
+    assert [] == story.accepted()
+    assert open_questions(story, HUB.model_copy(update={"file": "Q4_K_M"})), other
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,19 @@ def test_a_gguf_at_a_hub_says_what_the_file_itself_says_and_names_its_commit(
     assert own.model_copy(update={"fingerprint": ""}) == found.weights.model_copy(update={"fingerprint": ""})
     assert 16 == len(found.weights.fingerprint)
     assert (commit, "apache-2.0") == (getattr(found.pinned, "revision", ""), found.licence)
+    assert not found.gated
     assert ("tiny-F16.gguf", len(content)) == (found.files[0].name, found.files[0].size)
     assert found.size == sum(file.size for file in found.files)
+
+
+def test_a_gate_that_this_nodes_account_has_passed_is_told(hub: HubServer) -> None:
+    hub.repository("o/tiny", {"tiny-F16.gguf": weft_tiny.gguf_path().read_bytes()}, gated=True)
+    hub.tokens["hf_friend"] = {"o/tiny"}
+    friends = source_settings(
+        hub=hub.url, allow=("127.0.0.1",), environ={"HF_HUB_CACHE": "/nowhere", "HF_TOKEN": "hf_friend"}
+    )
+    found = look_elsewhere(TINY, "llama.cpp", friends, within_s=30)
+    assert (True, "apache-2.0") == (found.gated, found.licence)
 
 
 def test_all_parts_of_a_split_model_are_read_and_counted(

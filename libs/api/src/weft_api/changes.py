@@ -53,14 +53,16 @@ class ModelChanged(Changed):
 
 class Deployed(Changed):
     """A revision that was taken, or with `dry_run` would be: then without a `model`. Of a source that workers fetch,
-    what one of them found: how many `files` of how many `bytes`, the short name of their `licence`, and the `source`
-    at the commit that it is pinned to. Of files that are sent, `upload` is what they are sent as."""
+    what one of them found: how many `files` of how many `bytes`, the short name of their `licence`, whether the
+    source is `gated` (`yes`), and the `source` at its commit. Of files that are sent, `upload` is what they
+    are sent as."""
 
     revision: str
     model: NotRequired[str]
     files: NotRequired[str]
     bytes: NotRequired[str]
     licence: NotRequired[str]
+    gated: NotRequired[str]
     source: NotRequired[str]
     upload: NotRequired[str]
 

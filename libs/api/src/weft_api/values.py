@@ -206,7 +206,7 @@ class MetadataFile(TypedDict):
 
 class FileFound(TypedDict):
     """A model file on a node that an engine can load, or at a source that nodes fetch from; of that the files, the
-    commit that it is pinned to, as one line, and the short name of its licence."""
+    commit that it is pinned to, as one line, the short name of its licence, and whether it has terms to be accepted."""
 
     type: Literal["file_found"]
     v: int
@@ -218,6 +218,7 @@ class FileFound(TypedDict):
     files: CountedFiles
     pinned: str | None
     licence: str
+    gated: bool
 
 
 class FileMissing(TypedDict):

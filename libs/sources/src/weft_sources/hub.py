@@ -4,6 +4,7 @@ import re
 from typing import Any, Final, NoReturn, cast
 from urllib.parse import quote
 
+from weft_contracts.facts.machine import MOST_LICENCE
 from weft_contracts.facts.source import HfSource, SourceFile
 from weft_contracts.shown import public, shown
 from weft_files.address import Address
@@ -87,7 +88,7 @@ def _licence(info: Any) -> str:
     if not isinstance(said, str):
         tags = [str(tag) for tag in cast("list[Any]", info.tags or [])]
         said = next((tag.removeprefix("license:") for tag in tags if tag.startswith("license:")), "")
-    return shown(said)
+    return shown(said)[:MOST_LICENCE]
 
 
 def _refuse(source: HfSource, settings: SourceSettings, error: Exception) -> NoReturn:

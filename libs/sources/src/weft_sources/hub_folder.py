@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from weft_contracts.facts.machine import MOST_LICENCE
 from weft_contracts.facts.source import HfSource, SourceFile
 from weft_contracts.shown import shown
 
@@ -116,4 +117,4 @@ def _licence(card: Path) -> str:
         return ""
     block = re.match(r"---\r?\n(.*?)\n---", head, re.DOTALL)
     said = re.search(r"^license: *([A-Za-z0-9._-]+) *\r?$", block[1], re.MULTILINE) if block else None
-    return shown(said[1]) if said else ""
+    return shown(said[1])[:MOST_LICENCE] if said else ""

@@ -260,6 +260,7 @@ def test_a_file_is_shown_with_what_its_header_says_or_why_there_is_none() -> Non
     )
     assert [{"name": "tokenizer.json", "size": 1, "blake3": "0" * 64}] == shown["metadata"]
     assert ({"count": 0, "bytes": 0}, None, "") == (shown["files"], shown["pinned"], shown["licence"])
+    assert not shown["gated"]
     assert ("i", "path:/m") == (shown["inspection"], shown["source"])
     missing = FileMissing(inspection=InspectionId("i"), source="path:/m", reason="no such file")
     assert {"type": "file_missing", "v": 1, "inspection": "i", "source": "path:/m", "reason": "no such file"} == (
@@ -271,7 +272,7 @@ FILES = tuple(SourceFile(name=f"{number}.safetensors", size=7, checksum="git:" +
 HUB = HfSource(repository="Qwen/Qwen3-0.6B", revision="1" * 40)
 
 
-def test_a_file_at_a_hub_is_shown_with_its_commit_licence_and_count_of_files() -> None:
+def test_a_file_at_a_hub_is_shown_with_its_commit_licence_gate_and_count_of_files() -> None:
     found = FileFound(
         inspection=InspectionId("i"),
         source="hf:Qwen/Qwen3-0.6B",
@@ -280,9 +281,10 @@ def test_a_file_at_a_hub_is_shown_with_its_commit_licence_and_count_of_files() -
         files=FILES,
         pinned=HUB,
         licence="apache-2.0",
+        gated=True,
     )
     shown: Mapping[str, Any] = {**file_shape(found)}
-    assert ({"count": 2, "bytes": 14}, "apache-2.0") == (shown["files"], shown["licence"])
+    assert ({"count": 2, "bytes": 14}, "apache-2.0", True) == (shown["files"], shown["licence"], shown["gated"])
     assert f"hf:Qwen/Qwen3-0.6B@{'1' * 40}" == shown["pinned"]
     assert [file.model_dump() for file in FILES] == files_shape(FILES)
 

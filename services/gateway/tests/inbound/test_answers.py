@@ -128,7 +128,7 @@ def test_all_that_a_value_says_is_shown_in_its_order(shape: Any, value: Any) -> 
     if isinstance(value, ModelSpec | FileFound):
         told["files"] = {"count": 0, "bytes": 0}
     if isinstance(value, FileFound):
-        told |= {"pinned": None, "licence": ""}
+        told |= {"pinned": None, "licence": "", "gated": False}
     assert told == said
     assert list(told) == list(said)
 

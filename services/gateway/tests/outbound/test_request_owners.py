@@ -5,11 +5,21 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from weft_contracts.commit import Commit
+from weft_contracts.codec import encode
+from weft_contracts.commit import MAX_COMMIT_BYTES, Commit
 from weft_contracts.facts.key import Revoked
-from weft_contracts.facts.request import ChangeRequest, CordonRequested, DeleteRequested, KeyRevocationRequested
+from weft_contracts.facts.request import (
+    ChangeRequest,
+    CordonRequested,
+    DeleteRequested,
+    DeployRequested,
+    KeyRevocationRequested,
+)
+from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import KeyId, ModelId, NodeId, RequestId
 from weft_contracts.subjects import api_key
+from weft_gateway.domain.refused import Refused
 from weft_gateway.outbound.changes import Changes, OwnChange
 from weft_gateway.outbound.log_space import LogSpace
 
@@ -48,3 +58,21 @@ async def test_what_gateways_own_is_never_left_without_an_answer() -> None:
     await taken.changes.ask(ID, fact, "c", actor="somebody", own=OWN)
     (batch,) = taken.commits
     assert ["key_revocation_requested", "fulfilled", "revoked"] == [f.type for each in batch for f in each.facts]
+
+
+async def test_what_no_commit_can_hold_is_refused_before_it_is_sent() -> None:
+    # given a log that encodes what it is given, as the real one does before it sends
+    class Encoding(Taken):
+        async def append(self, *commits: Commit, timeout: float) -> None:
+            for each in commits:
+                encode(each)
+            await super().append(*commits, timeout=timeout)
+
+    log = Encoding()
+    # when
+    spec = ModelSpec(source=SimulatedSource(), engine="simulated", engine_args={"note": "x" * MAX_COMMIT_BYTES})
+    with pytest.raises(Refused) as refused:
+        await log.changes.ask(ID, DeployRequested(name="m", spec=spec), "c", actor="somebody")
+    # then
+    assert (413, []) == (refused.value.status, log.commits)
+    assert "more than the 65536 bytes" in refused.value.sentence

@@ -77,6 +77,7 @@ def _object(name: str, dry_run: DryRun, answer: "Deployed") -> dict[str, Any]:
         "source": source_key(dry_run.spec.source),
         "files": [file.model_dump() for file in dry_run.spec.files],
         "licence": answer.get("licence"),
+        "gated": bool(answer.get("gated")),
         "replicas": [as_object(each) for each in dry_run.explanations],
     }
 

@@ -1,4 +1,4 @@
-"""What a worker found at a source that workers fetch, in a line: its commit, files, size and licence."""
+"""What a worker found at a source that workers fetch, in a line: its commit, files, size, licence and gate."""
 
 from typing import TYPE_CHECKING
 
@@ -23,5 +23,7 @@ def found_in_words(answer: "Deployed") -> str:
         f"{counted} of {size(int(answer.get('bytes', 0)))}",
         f"licence {licence}" if licence else "no licence told",
     ]
+    if answer.get("gated"):
+        parts.append("gated: its terms were accepted")
     told = ", ".join(parts)
     return cut(printable(f"{source}: {told}" if source else told), _LONGEST)

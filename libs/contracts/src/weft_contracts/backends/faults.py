@@ -18,7 +18,7 @@ def fault_of_recipe(recipe: BackendRecipe, profile: EngineProfile | None) -> str
 
 
 def _faults(recipe: BackendRecipe, profile: EngineProfile | None) -> Iterator[str]:
-    size = len(recipe.model_dump_json())
+    size = len(recipe.model_dump_json().encode())
     if size > MOST_BYTES:
         yield f"the recipe takes {size} bytes as JSON, {MOST_BYTES} are allowed: leave something out"
     if profile is None:

@@ -14,7 +14,7 @@ def fault_of_profile(profile: EngineProfile) -> str | None:
 
 
 def _faults(profile: EngineProfile) -> Iterator[str]:
-    size = len(profile.model_dump_json())
+    size = len(profile.model_dump_json().encode())
     if size > MOST_BYTES:
         yield f"the profile takes {size} bytes as JSON, {MOST_BYTES} are allowed: leave arguments or choices out"
     lists: Mapping[str, Sequence[str]] = {

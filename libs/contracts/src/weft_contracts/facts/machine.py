@@ -19,6 +19,8 @@ from weft_contracts.facts.values import (
 from weft_contracts.ids import InspectionId
 from weft_contracts.subjects import Kind
 
+MOST_LICENCE = 64
+"""Characters of a licence's short name."""
 FactName = Annotated[str, Field(max_length=80)]
 """`<kind>.<type>`."""
 MOST_BACKENDS = 64
@@ -60,8 +62,10 @@ class FileFound(_Machine, frozen=True):
     """Of a source that workers fetch: see `ModelSpec.files`."""
     pinned: Annotated[RemoteSource | None, Field(discriminator="kind", exclude_if=lambda source: source is None)] = None
     """That source with the commit that its revision was at."""
-    licence: Annotated[str, Field(max_length=64, exclude_if=lambda text: not text)] = ""
+    licence: Annotated[str, Field(max_length=MOST_LICENCE, exclude_if=lambda text: not text)] = ""
     """Its short name, where the source tells one."""
+    gated: Annotated[bool, Field(exclude_if=lambda gated: not gated)] = False
+    """Whether the source has terms that must be accepted there, as this node's account did."""
 
 
 class FileMissing(_Machine, frozen=True):

@@ -107,6 +107,7 @@ def file_shape(found: FileFound | FileMissing) -> api.FileFound | api.FileMissin
         "files": _counted(found.files),
         "pinned": source_key(found.pinned) if found.pinned is not None else None,
         "licence": found.licence,
+        "gated": found.gated,
     }
 
 

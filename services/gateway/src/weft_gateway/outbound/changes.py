@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from weft_contracts.catalogue import owner_of
-from weft_contracts.commit import Cause, Commit, Guard
+from weft_contracts.codec import CommitTooLarge
+from weft_contracts.commit import MAX_COMMIT_BYTES, Cause, Commit, Guard
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.request import ChangeRequest, Fulfilled
 from weft_contracts.ids import CorrelationId, RequestId, request_id
@@ -63,8 +64,8 @@ class Changes:
 
         `own`: where gateways own the request: what is asked for is done with it. Every other request waits for the
         service that owns it.
-        Raises Refused: 409 where what it would change moved meanwhile, 422 for a key that was used for something
-        else, 503 while the log is away.
+        Raises Refused: 409 where what it would change moved meanwhile, 413 for what no commit can hold, 422 for a key
+        that was used for something else, 503 while the log is away.
         """
         if (owner_of(fact) == "gateway") != (own is not None):
             raise ValueError(f"{fact.type} is answered by {owner_of(fact)}")
@@ -84,6 +85,9 @@ class Changes:
             if found is None and own is not None:
                 raise Refused(409, f"{own.aggregate} was changed at the same time; try again.", code="moved") from None
             return found
+        except CommitTooLarge:
+            what = f"The request takes more than the {MAX_COMMIT_BYTES} bytes that one event of the log may have"
+            raise Refused(413, f"{what}; nothing was changed: make it smaller.", code="body_too_large") from None
         except LogFull as error:
             self.log_space.refused(f"{error}; nothing can change until its server has room again, what runs is served")
             raise Refused(503, f"{self.log_space.problem() or error}.", code="log_full") from None

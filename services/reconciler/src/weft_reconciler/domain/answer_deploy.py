@@ -46,6 +46,7 @@ from weft_reconciler.domain.spec_faults import (
     fault_of_engine,
     fault_of_name,
     fault_of_secrets,
+    fault_of_size,
     fault_of_spec,
     fault_of_task,
 )
@@ -244,7 +245,8 @@ def _accept(state: State, deploy: Deploy, spec: ModelSpec, told: Mapping[str, st
     """
     pending, name = deploy.pending, deploy.asked.name
     engines = state.fleet.engines
-    fault = fault_of_context(spec) or fault_of_task(spec, engines) or fault_of_claim(spec, engines)
+    fault = fault_of_size(spec) or fault_of_context(spec) or fault_of_task(spec, engines)
+    fault = fault or fault_of_claim(spec, engines)
     if fault is not None:
         return pending.rejected(422, fault)
     digest = revision_digest(spec)

@@ -109,6 +109,7 @@ def told_of(found: FileFound) -> Mapping[str, str]:
         "files": str(len(found.files)),
         "bytes": str(sum(file.size for file in found.files)),
         "licence": found.licence,
+        "gated": "yes" if found.gated else "",
         "source": source_key(found.pinned) if found.pinned is not None else "",
     }
     return {name: text for name, text in told.items() if text}

@@ -29,6 +29,8 @@ MOST_REPLICAS = 1000
 MOST_BYTES = 16 * 1024
 """Of a spec without its files, as JSON: it stands in every assignment, and a commit has its limit. The files have a
 limit of their own (`source_faults.fault_of_files`)."""
+MOST_FOUND_BYTES = 60 * 1024
+"""The same with its files and with what a node says of its weights: what an assignment says beside it fits, too."""
 _WRITTEN: Mapping[FileFormat, str] = {"gguf": "a GGUF file", "safetensors": "a folder with safetensors"}
 
 
@@ -57,9 +59,20 @@ def fault_of_spec(spec: ModelSpec, engines: Profiles) -> str | None:
 
 
 def _size(spec: ModelSpec) -> str | None:
-    size = len(spec.model_dump_json(exclude={"files"}))
+    size = len(spec.model_dump_json(exclude={"files"}).encode())
     if size > MOST_BYTES:
         return f"the spec takes {size} bytes, {MOST_BYTES} are allowed: shorten engine_args or the selector"
+    return None
+
+
+def fault_of_size(spec: ModelSpec) -> str | None:
+    """Why a spec can't be recorded with all that was found of its files. A node may say anything of them."""
+    size = len(spec.model_dump_json().encode())
+    if size > MOST_FOUND_BYTES:
+        return (
+            f"the spec takes {size} bytes with what was found of its files, {MOST_FOUND_BYTES} are allowed:"
+            " shorten engine_args or the selector, or name one of the source's files"
+        )
     return None
 
 

@@ -110,6 +110,7 @@ class Inspections:
             files=found.files,
             pinned=found.pinned,
             licence=found.licence,
+            gated=found.gated,
         )
 
 

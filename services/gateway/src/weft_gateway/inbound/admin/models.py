@@ -50,7 +50,7 @@ class Models:
 
         `dry_run`: ask the nodes what they hold and change nothing; 200 with the revision that it would be. Where the
         replicas would go can then be computed from the log. Of a source that workers fetch, one of them looks at it:
-        the answer tells its files, their bytes, their licence, and as which commit it is pinned.
+        the answer tells its files, their bytes, their licence, whether it is gated, and as which commit it is pinned.
         """
         spec = body.spec.spec()
         if spec.max_replicas and spec.min_replicas > spec.max_replicas:

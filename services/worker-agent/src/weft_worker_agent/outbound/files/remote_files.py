@@ -32,6 +32,8 @@ class FoundElsewhere:
     size: int
     weights: Weights
     licence: str
+    gated: bool
+    """Whether it has terms, which this node's account accepted."""
 
 
 def look_elsewhere(
@@ -72,7 +74,7 @@ def look_elsewhere(
         raise NotFound(f"{where} could not be read: {error}") from None
     own = weights.model_copy(update={"fingerprint": fingerprint_elsewhere(listing.files)})
     size = sum(file.size for file in listing.files)
-    return FoundElsewhere(listing.source, listing.files, size, own, listing.licence)
+    return FoundElsewhere(listing.source, listing.files, size, own, listing.licence, listing.gated)
 
 
 def fingerprint_elsewhere(files: Iterable[SourceFile]) -> str:
