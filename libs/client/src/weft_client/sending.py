@@ -17,7 +17,8 @@ TRIES: Final = 12
 """In a row, of a gateway that can't be reached: some three minutes."""
 PATIENCE_S: Final = 600.0
 """While not a byte more is there: a node may install an engine first."""
-_PIECE: Final = 1 << 20
+_PIECE: Final = 64 << 10
+"""What one write gives to the wire, which has `_SILENCE_S` for it."""
 _SILENCE_S: Final = 120.0
 _LAST_S: Final = 660.0
 """For the answer to the last part: the node then writes all to its disk for good."""

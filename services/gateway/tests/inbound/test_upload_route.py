@@ -114,8 +114,10 @@ def given(port: int, spec: ModelSpec = SPEC) -> Directory:
 
 
 @asynccontextmanager
-async def fronted(directory: Directory, authenticator: Authenticator) -> AsyncGenerator[httpx.AsyncClient]:
-    route = uploads.Uploads(directory)
+async def fronted(
+    directory: Directory, authenticator: Authenticator, bounds: uploads.Bounds | None = None
+) -> AsyncGenerator[httpx.AsyncClient]:
+    route = uploads.Uploads(directory, bounds=bounds)
     app = application([route.router], [], authenticator=authenticator, max_body=1 << 20, instance="gw")
     server = QuietServer(uvicorn.Config(app, ws="none", lifespan="off", log_config=None, host="127.0.0.1", port=0))
     async with served(server) as client:
@@ -227,6 +229,26 @@ async def test_a_sender_that_leaves_leaves_the_node_with_what_came(front: httpx.
     writer.close()
     half = await put(front, "bytes 120-199/200", BODY[120:])
     assert (200, BODY) == (half.status_code, far.kept)
+
+
+async def test_a_sender_that_drips_is_left_and_what_came_stays(far: Node) -> None:
+    bounds, local = uploads.Bounds(least=1e9, over_s=0.2), Authenticator("local", Keys(), lambda: True)
+    async with fronted(given(far.port), local, bounds) as front:
+        reader, writer = await asyncio.open_connection("127.0.0.1", front.base_url.port)
+        head = f"PUT {PATH} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-range: bytes 0-199/200\r\ncontent-length: 200"
+        writer.write(f"{head}\r\n\r\n".encode())
+        answered = asyncio.ensure_future(reader.readline())
+        for each in BODY[:-1]:
+            writer.write(bytes((each,)))
+            done, _ = await asyncio.wait({answered}, timeout=0.05)
+            if done:
+                break
+        async with asyncio.timeout(10):
+            assert b" 408 " in await answered
+            assert b"bytes a second" in await reader.readuntil(b"second.")
+        writer.close()
+    assert far.kept
+    assert BODY.startswith(far.kept)
 
 
 async def test_a_node_that_takes_nothing_holds_its_sender_and_not_the_gateways_memory(far: Node) -> None:

@@ -8,6 +8,7 @@ holds nothing; nor is more given to a socket than its other end takes.
 import asyncio
 import contextlib
 import socket
+import time
 from collections.abc import AsyncGenerator, Mapping
 from ssl import SSLError
 from types import TracebackType
@@ -15,6 +16,8 @@ from typing import Any, Self
 
 import httptools
 from weft_contracts.engines.server_url import fault_of_address
+
+from weft_gateway.domain.pace import Pace
 
 _CONNECT_S = 5.0
 _READ = 64 * 1024
@@ -76,15 +79,15 @@ class NodeResponse:
             raise NodeUnreachable(f"was not done within {within_s:g} s") from None
         return bytes(found)
 
-    async def head(self, within_s: float = _CONNECT_S) -> None:
-        """Read up to the status; `within_s` bounds each silence. Raises NodeUnreachable."""
+    async def head(self, within_s: float | None = _CONNECT_S) -> None:
+        """Read up to the status; `within_s` bounds each silence, None: nothing does. Raises NodeUnreachable."""
         seen = 0
         while not self._head_done:
             seen += await self._feed(within_s)
             if seen > _MAX_HEAD and not self._head_done:
                 raise NodeUnreachable("does not answer in HTTP")
 
-    async def _feed(self, within_s: float) -> int:
+    async def _feed(self, within_s: float | None) -> int:
         try:
             data = await asyncio.wait_for(self._reader.read(_READ), within_s)
             if not data:
@@ -139,22 +142,29 @@ async def put(
     secured: Mapping[str, Any] | None = None,
     *,
     silence_s: float,
+    pace: Pace,
     answer_s: float,
 ) -> NodeResponse:
     """Give a body of so many bytes, piece by piece as the node takes them; a node that answers before is given no more.
 
-    Raises NodeUnreachable, and what `pieces` raises, after which the node sees its request broken off.
+    However long the body takes: what ends it is that the node takes nothing for `silence_s`, or less than `pace` asks
+    for. `answer_s` bounds the wait for the answer's head once the last piece is given. Raises NodeUnreachable, and what
+    `pieces` raises, after which the node sees its request broken off.
     """
     reader, writer = await _connected(host, port, secured)
     answer = NodeResponse(reader, writer)
-    answered = asyncio.ensure_future(answer.head(answer_s))
+    answered = asyncio.ensure_future(answer.head(None))
     answered.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     try:
         writer.write(_head("PUT", host, port, path, {**headers, "content-length": str(length)}))
         async for piece in pieces:
-            if answered.done() or not await _given(writer, piece, silence_s):
+            if answered.done() or not await _given(writer, piece, silence_s, pace):
                 break
-        await answered
+        try:
+            async with asyncio.timeout(answer_s):
+                await answered
+        except TimeoutError:
+            raise NodeUnreachable(f"has all and did not answer within {answer_s:g} s") from None
     except BaseException:
         answered.cancel()
         with contextlib.suppress(Exception):
@@ -163,17 +173,27 @@ async def put(
     return answer
 
 
-async def _given(writer: asyncio.StreamWriter, piece: bytes, silence_s: float) -> bool:
+async def _given(writer: asyncio.StreamWriter, piece: bytes, silence_s: float, pace: Pace) -> bool:
     """Whether the other end still takes what is written; if it has closed, its answer may say why."""
+    left = writer.transport.get_write_buffer_size
     try:
         writer.write(piece)
-        async with asyncio.timeout(silence_s):
-            await writer.drain()
-    except TimeoutError:
-        raise NodeUnreachable(f"took nothing for {silence_s:g} s") from None
+        while True:
+            before, began, more = left(), time.monotonic(), False
+            try:
+                async with asyncio.timeout(silence_s):
+                    await writer.drain()
+            except TimeoutError:
+                more = True
+            taken = before - left()
+            if more and taken <= 0:
+                raise NodeUnreachable(f"took nothing for {silence_s:g} s")
+            if pace.drips(time.monotonic() - began, taken):
+                raise NodeUnreachable(f"took less than {pace.least:g} bytes a second")
+            if not more:
+                return True
     except OSError:
         return False
-    return True
 
 
 async def _connected(

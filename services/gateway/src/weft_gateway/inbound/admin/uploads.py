@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, cast
 
 from fastapi import APIRouter, Header, Request
@@ -14,6 +16,7 @@ from weft_contracts.uploads import CHECKSUM_HEADER
 from weft_fleet import NodeView
 from weft_runtime.logs import get_logger
 
+from weft_gateway.domain.pace import LEAST, OVER_S, Pace
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.uploads import SOON, Destination, destination
 from weft_gateway.inbound.http.answer import Answer, answering
@@ -24,10 +27,6 @@ from weft_gateway.projections.directory import Directory
 
 AT_ONCE: Final = 16
 """Requests of this gateway that bring bytes."""
-SILENCE_S: Final = 60.0
-"""Of the sender, and of the node while it takes what comes."""
-ANSWER_S: Final = 600.0
-"""For a node that has all of a file: it writes it to its disk for good and looks at what it is."""
 _MOST_ANSWER: Final = 64 * 1024
 _HANDED_ON: Final = frozenset((400, 408, 409, 416, 503, 507))
 _log: Any = get_logger("weft.gateway.uploads")
@@ -39,13 +38,33 @@ _BODY: Final[dict[str, Any]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Of one request that brings bytes."""
+
+    silence_s: float = 60.0
+    """Of the sender, and of the node while it takes what comes."""
+    least: float = LEAST
+    """Bytes a second of either, over any `over_s` seconds in which it is waited for."""
+    over_s: float = OVER_S
+    answer_s: float = 600.0
+    """For a node that has all of a file: it writes it to its disk for good and looks at what it is."""
+
+    def pace(self) -> Pace:
+        """Of one of the two."""
+        return Pace(self.least, self.over_s)
+
+
 class Uploads:
     """Hands bytes on as they come. Nothing of them is kept here, and a node that takes them slowly slows its sender."""
 
-    def __init__(self, directory: Directory, secured: Secured = lambda _: None) -> None:
+    def __init__(
+        self, directory: Directory, secured: Secured = lambda _: None, *, bounds: Bounds | None = None
+    ) -> None:
         """`secured`: how a node is asked over TLS, see `node_http.put`; None of it: plainly."""
         self._directory = directory
         self._secured = secured
+        self._bounds = bounds or Bounds()
         self._running = 0
         self.router = APIRouter(tags=["models"], responses=PROBLEMS)
         add = answering(self.router)
@@ -84,7 +103,10 @@ class Uploads:
             what = f"Node {to.node.name} {away}, and it is the one that waits for the file; it is {to.node.state}."
             raise Refused(503, what, code="node_away", headers=SOON) from None
         except (ClientDisconnect, TimeoutError):
-            raise Refused(408, f"No more came within {SILENCE_S:g} s.", headers={"connection": "close"}) from None
+            what = (
+                f"No more came within {self._bounds.silence_s:g} s, or less than {self._bounds.least:g} bytes a second."
+            )
+            raise Refused(408, what, headers={"connection": "close"}) from None
         finally:
             self._running -= 1
 
@@ -97,14 +119,15 @@ class Uploads:
             node.addresses.http_port,
             path,
             headers,
-            _pieces(request, range.end - range.start),
+            _pieces(request, range.end - range.start, self._bounds),
             range.end - range.start,
             self._secured(node.id),
-            silence_s=SILENCE_S,
-            answer_s=ANSWER_S,
+            silence_s=self._bounds.silence_s,
+            pace=self._bounds.pace(),
+            answer_s=self._bounds.answer_s,
         )
         async with answer:
-            return await _answer(node, answer)
+            return await _answer(node, answer, self._bounds.silence_s)
 
 
 def _range(part: str, length: str) -> ContentRange:
@@ -119,21 +142,24 @@ def _range(part: str, length: str) -> ContentRange:
     return range
 
 
-async def _pieces(request: Request, length: int) -> AsyncGenerator[bytes]:
-    """The body as it comes. Raises ClientDisconnect, and TimeoutError where nothing does."""
-    stream = request.stream()
+async def _pieces(request: Request, length: int, bounds: Bounds) -> AsyncGenerator[bytes]:
+    """The body as it comes. Raises ClientDisconnect, and TimeoutError where nothing does, or too little."""
+    stream, pace = request.stream(), bounds.pace()
     while length:
-        async with asyncio.timeout(SILENCE_S):
+        began = time.monotonic()
+        async with asyncio.timeout(bounds.silence_s):
             piece = await anext(stream, None)
         if piece is None:
             return
+        if pace.drips(time.monotonic() - began, len(piece)):
+            raise TimeoutError
         length -= len(piece)
         yield piece
 
 
-async def _answer(node: NodeView, answer: NodeResponse) -> Answer[Uploaded]:
+async def _answer(node: NodeView, answer: NodeResponse, within_s: float) -> Answer[Uploaded]:
     """What the node says, in the gateway's words. Raises Refused and NodeUnreachable."""
-    content = await answer.body(_MOST_ANSWER, SILENCE_S)
+    content = await answer.body(_MOST_ANSWER, within_s)
     try:
         body: Any = json.loads(content)
         there = there_of(answer.headers.get("range", ""))
