@@ -16,6 +16,7 @@ from weft_contracts.ids import NodeId
 from weft_files import Bounds
 from weft_identity import nkey
 from weft_identity.authority import Authority
+from weft_sources.content_bucket import ContentBucket
 from weft_sources.settings import SourceSettings
 from weft_worker_agent.inbound.file_server import FileServer
 from weft_worker_agent.inbound.node_server import caller_roles, node_server
@@ -48,6 +49,8 @@ class Mesh:
     away: bool = False
     names: dict[NodeId, NodeIdentity] = field(default_factory=dict[NodeId, NodeIdentity])
     asked: list[str] = field(default_factory=list[str])
+    bucket: ContentBucket | None = None
+    """The mesh's own store."""
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def node(self, name: str, **more: Any) -> "Node":
@@ -149,6 +152,7 @@ async def _running(
         changed=lambda: None,
         peers=peers,
         bounds=PIECES,
+        bucket=mesh.bucket,
     )
     roles = caller_roles(certificate)
     served = FileServer(files.offered, Readers(gateway), roles=roles, most=most, most_bytes=most_bytes, wait_s=wait_s)

@@ -132,6 +132,8 @@ def test_labels_may_be_json(monkeypatch: pytest.MonkeyPatch) -> None:
         ("WEFT_HUB", "ftp://hub"),
         ("WEFT_FILES_MOST_BYTES", "0"),
         ("WEFT_SOURCES_ALLOW", "http://there/"),
+        ("WEFT_FILES_STORE", "mesh/files"),
+        ("WEFT_FILES_STORE", "s3://mesh/files?endpoint=minio:9000"),
     ],
 )
 def test_a_setting_out_of_range_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
@@ -139,3 +141,13 @@ def test_a_setting_out_of_range_is_refused(monkeypatch: pytest.MonkeyPatch, name
 
     with pytest.raises(ValidationError):
         WorkerSettings()
+
+
+def test_the_server_of_the_meshs_store_counts_as_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert WorkerSettings().mesh_store is None
+    monkeypatch.setenv("WEFT_FILES_STORE", "s3://mesh/files?endpoint=http://10.0.0.7:9000")
+    settings = WorkerSettings()
+    assert settings.mesh_store is not None
+    assert "the mesh's store s3://mesh/files" == settings.mesh_store.said
+    assert settings.model_sources.reach.names("10.0.0.7", 9000)
+    assert not settings.model_sources.reach.names("10.0.0.7", 9001)

@@ -23,9 +23,11 @@ from weft_sources.web import check_status
 if TYPE_CHECKING:
     from obstore.store import S3Credential, S3Store
 
-_STATUS: Final = re.compile(r"status code: ([0-9]{3}) ")
+STATUS: Final = re.compile(r"status code: ([0-9]{3}) ")
+"""In what obstore says of an answer; it stands before anything that the server said."""
 SIGNED_FOR: Final = timedelta(hours=12)
 """How long an address may be asked: 20 GB take four and a half hours at 10 Mbit/s."""
+CONNECT: Final = timedelta(seconds=15)
 
 
 def find_in_bucket(source: S3Source, settings: SourceSettings) -> Found:
@@ -81,7 +83,7 @@ def _look(source: S3Source, name: str, settings: SourceSettings) -> FoundFile:
 
     def look() -> FoundFile:
         with ask(address, settings, first=0, last=0, most=1 << 16) as answer:
-            _check(answer, source, address.said, settings)
+            check_answer(answer, source, address.said, settings)
             size = answer.total()
             if size is None:
                 raise SourceRefused(f"{address.said} has no length: see that {public(endpoint_of(source))} speaks S3")
@@ -90,7 +92,8 @@ def _look(source: S3Source, name: str, settings: SourceSettings) -> FoundFile:
     return retried(look, address.said)
 
 
-def _check(answer: Answer, source: S3Source, said: str, settings: SourceSettings) -> None:
+def check_answer(answer: Answer, source: S3Source, said: str, settings: SourceSettings) -> None:
+    """Raises SourceRefused for what is no answer with an object, and SourceAway where it may be one later."""
     if answer.status in (401, 403):
         raise _forbidden(said, settings)
     if answer.status == 404:
@@ -143,8 +146,8 @@ def _folder(source: S3Source, settings: SourceSettings) -> Found:
 
 
 def _not_listed(source: S3Source, said: str, settings: SourceSettings, error: str) -> SourceRefused:
-    """What obstore's sentence comes to; it holds the status before anything that the server said."""
-    status = found[1] if (found := _STATUS.search(error)) else ""
+    """What obstore's sentence comes to."""
+    status = found[1] if (found := STATUS.search(error)) else ""
     where = public(endpoint_of(source))
     match status:
         case "401" | "403":
@@ -170,12 +173,13 @@ def _key(source: S3Source, name: str) -> str:
 
 def _store(source: S3Source, settings: SourceSettings) -> "S3Store":
     keys = (settings.s3_access_key, settings.s3_secret_key, settings.s3_session_token)
-    return _opened(source.bucket, endpoint_of(source), source.region, settings.timeout_s, keys)
+    return opened(source.bucket, endpoint_of(source), source.region, settings.timeout_s, keys)
 
 
 @lru_cache(maxsize=8)
-def _opened(bucket: str, endpoint: str, region: str, timeout_s: float, keys: tuple[str, str, str]) -> "S3Store":
-    """Nothing of it comes from the environment or from the machine's cloud: neither keys nor endpoint.
+def opened(bucket: str, endpoint: str, region: str, timeout_s: float, keys: tuple[str, str, str]) -> "S3Store":
+    """A bucket to which each request may take so long. Nothing of it comes from the environment or from the machine's
+    cloud: neither keys nor endpoint.
 
     Opening one costs 6 ms, signing an address with it a hundredth of that, so that a few are kept.
     """
@@ -204,7 +208,7 @@ def _opened(bucket: str, endpoint: str, region: str, timeout_s: float, keys: tup
         },
         client_options={
             "allow_http": urlsplit(endpoint).scheme == "http",
-            "connect_timeout": wait,
+            "connect_timeout": min(wait, CONNECT),
             "timeout": wait,
         },
         retry_config={"max_retries": 2, "retry_timeout": wait},

@@ -25,7 +25,13 @@ class BadSignature(Exception):
 
 
 def check_signature(
-    method: str, path: str, query: str, headers: Mapping[str, str], secrets: Mapping[str, str], region: str
+    method: str,
+    path: str,
+    query: str,
+    headers: Mapping[str, str],
+    secrets: Mapping[str, str],
+    region: str,
+    body: bytes = b"",
 ) -> str:
     """The access key that signed a request. `path` and `query` as they were sent; `headers` by lower-case name.
 
@@ -38,8 +44,8 @@ def check_signature(
     if found is None:
         raise BadSignature("AccessDenied", "the request is not signed")
     stated = headers.get("x-amz-content-sha256", "")
-    if stated not in (hashlib.sha256(b"").hexdigest(), "UNSIGNED-PAYLOAD"):
-        raise BadSignature("XAmzContentSHA256Mismatch", "a request without a body says the hash of another")
+    if stated not in (hashlib.sha256(body).hexdigest(), "UNSIGNED-PAYLOAD"):
+        raise BadSignature("XAmzContentSHA256Mismatch", "the request says the hash of another body")
     when = headers.get("x-amz-date", "")
     if abs(datetime.now(UTC) - _time(when)) > MOST_SKEW:
         raise BadSignature("RequestTimeTooSkewed", "the request is of another time")

@@ -4,11 +4,13 @@ import asyncio
 import secrets
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from weft_contracts.facts.machine import Reported
+from weft_contracts.facts.node import FilesWanted
+from weft_contracts.facts.values import ModelSpec
 from weft_contracts.processors import as_list
 from weft_contracts.subjects import worker_filters
 from weft_runtime import logs, web
@@ -31,6 +33,7 @@ from weft_worker_agent.inbound.secrets_loop import SecretsLoop
 from weft_worker_agent.inbound.steering_loop import SteeringLoop, follow_supervisor
 from weft_worker_agent.inbound.stopping import Stopping
 from weft_worker_agent.inbound.store_loop import used, watch_store
+from weft_worker_agent.inbound.storing_loop import StoringLoop
 from weft_worker_agent.inbound.wake import Wake
 from weft_worker_agent.outbound.backends.build_tools import tools_there
 from weft_worker_agent.outbound.backends.environments import InstalledBackend
@@ -116,11 +119,13 @@ class Agent:
             most_bytes=settings.files_most_bytes,
             changed=lambda: self._changed(),
             peers=Peers(self._gateway, certificate.clients() if certificate is not None else None),
+            bucket=settings.mesh_store,
         )
-        self._files.offered.expected = lambda: [
-            *(each.fact.spec for each in self._own.part.assignments.values()),
-            *self._own.part.file_wishes.wanted.values(),
-        ]
+        self._files.offered.expected = self._expected_files
+        store = self._files.mesh_store
+        self._storing = (
+            StoringLoop(store, self._expected_files, lambda: self._files.fetches.there) if store is not None else None
+        )
         starts = HostStarts(
             HostContext(
                 identity.node,
@@ -234,6 +239,7 @@ class Agent:
             "store": watch_store(self._own, self._hosts, self._files.fetches),
             "wanted files": self._files_loop.run(),
             "leaving": self._own_drain.come_back(),
+            **({"mesh store": self._storing.run()} if self._storing is not None else {}),
             **({"backends": self._backends.run()} if self._backends is not None else {}),
             **({"pressure": self._pressure.run()} if self._pressure is not None else {}),
             "stop": self._stopping.run(),
@@ -291,6 +297,11 @@ class Agent:
         else:
             self._lease.show(credential)
 
+    def _expected_files(self) -> Iterable[ModelSpec | FilesWanted]:
+        """What this node was given to run, or is to have ahead of need."""
+        part = self._own.part
+        return [*(each.fact.spec for each in part.assignments.values()), *part.file_wishes.wanted.values()]
+
     @property
     def _installed(self) -> tuple[InstalledBackend, ...]:
         return self._installer.installed if self._installer is not None else ()
@@ -327,6 +338,8 @@ class Agent:
         if self._backends is not None:
             self._backends.wake.ring()
         self._files_loop.wake.ring()
+        if self._storing is not None:
+            self._storing.wake.ring()
         self._host_changed.ring()
         if self._log_connection is not None and self._log_connection.reporting is not None:
             self._log_connection.reporting.wake.ring()

@@ -15,6 +15,7 @@ from weft_contracts.budget import parse_budget
 from weft_contracts.certificates import split_token
 from weft_files.reach import Reach
 from weft_runtime.settings import HTTP_URL
+from weft_sources.content_bucket import ContentBucket, bucket_of, server_of
 from weft_sources.environment import as_hosts, source_settings
 from weft_sources.settings import SourceSettings
 
@@ -94,6 +95,9 @@ class WorkerSettings(BaseSettings):
     """Models that are fetched at the same time; others wait."""
     files_readers: Annotated[int, Field(ge=1, le=256)] = 8
     """Requests of other nodes for such files that are answered at once; others are told to come again."""
+    files_store: str = ""
+    """A bucket that the mesh keeps its models' files in, `s3://bucket/prefix?endpoint=…&region=…`, for all of its nodes
+    the same. Its keys are those of `s3_access_key`. None: it has none."""
     metadata_self_host: bool = True
     """Whether this node offers its models' small files itself. Else they are to be had at the models' sources alone."""
     metadata_most_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = 1 << 30
@@ -220,8 +224,19 @@ class WorkerSettings(BaseSettings):
             s3_access_key=_said(self.s3_access_key),
             s3_secret_key=_said(self.s3_secret_key),
             s3_session_token=_said(self.s3_session_token),
-            allow=as_hosts(self.sources_allow),
+            allow=(*as_hosts(self.sources_allow), *self._store_server),
         )
+
+    @property
+    def mesh_store(self) -> ContentBucket | None:
+        """The bucket that the mesh keeps its files in."""
+        return ContentBucket(bucket_of(self.files_store), self.model_sources) if self.files_store else None
+
+    @property
+    def _store_server(self) -> tuple[str, ...]:
+        """Who names a store may mean one of the own network."""
+        server = server_of(bucket_of(self.files_store)) if self.files_store else ""
+        return (server,) if server else ()
 
     @property
     def load_bounds(self) -> LoadBounds:
@@ -256,6 +271,13 @@ class WorkerSettings(BaseSettings):
     def _hosts(cls, value: str) -> str:
         Reach(as_hosts(value))
         return value
+
+    @field_validator("files_store")
+    @classmethod
+    def _bucket(cls, value: str) -> str:
+        if value.strip():
+            bucket_of(value.strip())
+        return value.strip()
 
     @field_validator("join_token")
     @classmethod

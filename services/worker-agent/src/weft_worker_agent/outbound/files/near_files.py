@@ -29,8 +29,13 @@ _log: Any = get_logger("weft.fetches")
 class NearFiles:
     """Of all files of one model, which come one after another: what a peer is worth is remembered over them."""
 
-    def __init__(self, peers: Peers, files: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, peers: Peers, files: str, clock: Callable[[], float] = time.monotonic, *, store: str = ""
+    ) -> None:
+        """`store`: what people call the mesh's store, which may be among the source's addresses; empty: there is
+        none."""
         self._peers = peers
+        self._store = store
         self._files = files
         self._clock = clock
         self._moved_at = clock()
@@ -42,7 +47,9 @@ class NearFiles:
         self._in_vain: Counter[NodeId] = Counter()
         self._given_up = False
         self.giver = ""
-        """The peer that is asked now; empty: the source is."""
+        """The peer, or the mesh's store, that is asked now; empty: the source is."""
+        self.store_lied = False
+        """Whether, of the file that was asked for last, the mesh's store gave something else."""
 
     async def fetch(
         self,
@@ -58,6 +65,7 @@ class NearFiles:
         checksum = wanted.checksum
         assert checksum is not None
         rounds = 0
+        self.store_lied = False
         while True:
             row = None if self._given_up else await self._peers.row(self._files)
             there = self._best(row) if row is not None else []
@@ -82,7 +90,8 @@ class NearFiles:
                 self._in_vain[there[0].node] += 1
 
     def begin(self) -> None:
-        """What is asked for from now on was not waited for before."""
+        """What is asked for from now on was not waited for before, and nobody lied of it."""
+        self.store_lied = False
         self._moved_at = self._clock()
 
     async def anybody_has_them(self) -> bool:
@@ -92,7 +101,7 @@ class NearFiles:
 
     def asks(self, address: Address) -> None:
         """See `weft_files.Told`."""
-        self.giver = address.said if address.node else ""
+        self.giver = address.said if address.node or address.said == self._store else ""
 
     def moved(self) -> None:
         """See `weft_files.Told`. Of a slow link a piece takes longer than a peer is waited for."""
@@ -103,6 +112,9 @@ class NearFiles:
         if wrong and address.node:
             self._wrong[address.node] += HANDED_ON if address.node in self._whole else 1
             _log.warning("a node gave another content than it should", node=address.said, files=self._files, why=why)
+        if wrong and self._store and address.said == self._store:
+            self.store_lied = True
+            _log.warning("the mesh's store gave another content than it should", files=self._files, why=why)
 
     def _best(self, row: Row) -> list[Peer]:
         """Without liars; who gave something else, or was waited for in vain, comes last."""

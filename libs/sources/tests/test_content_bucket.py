@@ -1,0 +1,175 @@
+"""A bucket keeps files by their content: each is put once, and what is wrong there is told."""
+
+import asyncio
+import hashlib
+import threading
+from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+from weft_files.checksum import Checksum
+from weft_files.reach import Reach
+from weft_sources.content_bucket import PART, ContentBucket, bucket_of, server_of
+from weft_sources.refused import SourceAway, SourceRefused
+from weft_sources.settings import SourceSettings
+from weft_testing.bucket_server import BucketServer, bucket_server
+
+BODY = b"a file of a model" * 100
+SECRET = "wJalr/of+the+test"
+
+
+@pytest.fixture
+def server() -> Generator[BucketServer]:
+    with bucket_server("eu-test-7") as bucket:
+        bucket.secrets["KEY"] = SECRET
+        bucket.buckets["mesh"] = {}
+        yield bucket
+
+
+def bucket_for(server: BucketServer, secret: str = SECRET, name: str = "mesh") -> ContentBucket:
+    place = bucket_of(f"s3://{name}/our/files?endpoint={server.url}&region=eu-test-7")
+    settings = SourceSettings(reach=Reach([server_of(place)]), timeout_s=5.0)
+    return ContentBucket(place, replace(settings, s3_access_key="KEY", s3_secret_key=secret))
+
+
+def laid(folder: Path, body: bytes = BODY) -> tuple[Checksum, int, Path]:
+    path = folder / "file"
+    path.write_bytes(body)
+    return Checksum("sha256", hashlib.sha256(body).hexdigest()), len(body), path
+
+
+async def test_a_file_is_put_once_under_its_content_and_read_from_there(server: BucketServer, tmp_path: Path) -> None:
+    bucket, (checksum, size, path) = bucket_for(server), laid(tmp_path)
+    assert bucket.size(checksum) is None
+    assert await bucket.put(checksum, size, path)
+    assert {f"our/files/sha256/{checksum.digits}": BODY} == server.buckets["mesh"]
+    assert len(BODY) == bucket.size(checksum)
+    address = bucket.address(checksum)
+    assert BODY == (await asyncio.to_thread(httpx.get, address.url, trust_env=False)).content
+    assert "the mesh's store s3://mesh/our/files" == address.said
+    # when another node is as far at the same moment, then it finds it there
+    assert not await bucket.put(checksum, size, path)
+
+
+async def test_a_large_file_goes_by_parts(server: BucketServer, tmp_path: Path) -> None:
+    body = bytes(range(256)) * (PART // 128) + b"the end"
+    checksum, size, path = laid(tmp_path, body)
+    assert await bucket_for(server).put(checksum, size, path)
+    key = f"our/files/sha256/{checksum.digits}"
+    assert body == server.buckets["mesh"][key]
+    assert 3 == server.asked[f"PUT /mesh/{key}"]
+    assert {} == server.parts
+
+
+async def test_a_server_that_knows_no_conditions_gets_the_same_file_again(server: BucketServer, tmp_path: Path) -> None:
+    bucket, (checksum, size, path) = bucket_for(server), laid(tmp_path)
+    server.conditional = False
+    assert await bucket.put(checksum, size, path)
+    assert await bucket.put(checksum, size, path)
+    assert [BODY] == list(server.buckets["mesh"].values())
+
+
+async def test_what_is_wrong_there_is_put_right_when_that_is_asked(server: BucketServer, tmp_path: Path) -> None:
+    bucket, (checksum, size, path) = bucket_for(server), laid(tmp_path)
+    key = f"our/files/sha256/{checksum.digits}"
+    server.put("mesh", key, b"short")
+    assert 5 == bucket.size(checksum)
+    server.put("mesh", key, b"")
+    assert 0 == bucket.size(checksum)
+    assert not await bucket.put(checksum, size, path)
+    assert await bucket.put(checksum, size, path, over=True)
+    assert BODY == server.buckets["mesh"][key]
+
+
+async def test_why_a_file_is_not_taken_is_said_with_the_remedy_and_without_a_secret(
+    server: BucketServer, tmp_path: Path
+) -> None:
+    checksum, size, path = laid(tmp_path)
+
+    async def refusal(bucket: ContentBucket, kind: type[SourceRefused]) -> str:
+        with pytest.raises(SourceRefused) as refused:
+            await bucket.put(checksum, size, path)
+        assert kind is refused.type
+        assert "\n" not in str(refused.value)
+        assert SECRET not in str(refused.value)
+        return str(refused.value)
+
+    server.readers.add("KEY")
+    assert "takes no files from this node (403)" in await refusal(bucket_for(server), SourceRefused)
+    server.readers.clear()
+    assert "S3 keys are right" in await refusal(bucket_for(server, "another"), SourceRefused)
+    assert "check the bucket" in await refusal(bucket_for(server, name="missing"), SourceRefused)
+    server.broken = True
+    assert "answers 503" in await refusal(bucket_for(server), SourceAway)
+    with pytest.raises(SourceAway, match="answers 503"):
+        bucket_for(server).size(checksum)
+    server.broken = False
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        await bucket_for(server).put(checksum, size, path)
+
+
+async def test_a_put_that_is_called_off_ends_at_once_and_leaves_no_object(server: BucketServer, tmp_path: Path) -> None:
+    checksum, size, path = laid(tmp_path, bytes(PART + 1))
+    # given a server that takes the parts and doesn't answer
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hold(said: str) -> None:
+        if said.startswith("PUT"):
+            begun.set()
+            go_on.wait(20)
+
+    server.hold = hold
+    task = asyncio.create_task(bucket_for(server).put(checksum, size, path))
+    assert await asyncio.to_thread(begun.wait, 20)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    go_on.set()
+    assert {} == server.buckets["mesh"]
+    # and the next one begins anew
+    assert await bucket_for(server).put(checksum, size, path)
+    assert [bytes(PART + 1)] == list(server.buckets["mesh"].values())
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "server"),
+    [
+        ("s3://models", "", ""),
+        ("s3://models/", "", ""),
+        ("s3://models/a/b", "a/b/", ""),
+        ("s3://models/a/b/?endpoint=http%3A%2F%2Fminio%3A9000&region=eu-1", "a/b/", "minio:9000"),
+        ("s3://models/a?endpoint=https://[fd00::1]:9000/", "a/", "[fd00::1]:9000"),
+    ],
+)
+def test_a_place_is_named_as_sources_are(text: str, key: str, server: str) -> None:
+    place = bucket_of(text)
+    assert ("models", key, server) == (place.bucket, place.key, server_of(place))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "models/a",
+        "hf:o/r",
+        "s3://M/a",
+        "s3://models/a//b",
+        "s3://models/../b",
+        "s3://models/%0A",
+        f"s3://models/{'a' * 600}",
+        "s3://models/a?endpont=http://minio",
+        "s3://models/a?endpoint=minio:9000",
+        "s3://models/a?endpoint=http://user:hidden@minio",
+        "s3://models/a?endpoint=http://minio:x",
+        "s3://models/a?endpoint=http://minio/path",
+        "s3://models/a?region=EU",
+        "s3://models/a secret:name",
+    ],
+)
+def test_what_names_no_place_is_refused_in_one_sentence_that_repeats_nothing(text: str) -> None:
+    with pytest.raises(ValueError, match="want ") as refused:
+        bucket_of(text)
+    assert "hidden" not in str(refused.value)
+    assert "\n" not in str(refused.value)
