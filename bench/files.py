@@ -1,10 +1,14 @@
 """What a fetch costs: the resolver beside curl, both over TLS from one nginx, in turns; and blake3 alone.
 
-    python bench/files.py [--gigabytes 4] [--rounds 3] [--nginx PATH] [--folder FOLDER]
+    python bench/files.py [--gigabytes 4] [--rounds 3] [--nodes] [--nginx PATH] [--folder FOLDER]
 
 The server's file is sparse, so it is read as zeros and takes no room; what is fetched is real and lies in FOLDER,
 where it is removed again. Each fetch is a process of its own: seconds of the processor are its own, of the user and of
 the system, the server's stand beside. The resolver hashes and syncs; curl does neither, and once is synced besides.
+With `--nodes` one more way is in the turns: two workers of a mesh over TLS, of which one has the file, and the other is
+told to fetch it ahead of need. Whole agents, by the log's times from the wish to the word that the file came; its
+sha256 is made besides, as a hub's files are named by it; the first node's copy, from a hub on loopback, isn't timed.
+
 Debian's nginx needs no installation: `apt-get download nginx nginx-common`, `dpkg -x`. Without it the server is
 Python's, which is told.
 """
@@ -19,18 +23,22 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import ahead
 import psutil
 from blake3 import blake3
+from mesh_cpu import cpu_of
 from weft_contracts import certificates
 from weft_identity.authority import load_or_make
 from weft_servers import port
+from weft_testing.story import MeshUnderTest
 
 GB = 10**9
+NODES = ("worker-1", "worker-2")
 _NGINX = """
 daemon off; master_process off; pid {folder}/nginx.pid; error_log stderr error;
 events {{ }}
@@ -75,19 +83,14 @@ class Cost:
 
 def cost(argv: list[str], server: psutil.Process) -> Cost:
     """Of a process that must end well."""
-    before, began = _cpu(server), time.monotonic()
+    before, began = cpu_of(server), time.monotonic()
     process = subprocess.Popen(argv)
     _, status, used = os.wait4(process.pid, 0)
     took = time.monotonic() - began
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"{' '.join(argv[:3])} … ended with {process.returncode}")
-    return Cost(took, used.ru_utime + used.ru_stime, _cpu(server) - before, used.ru_maxrss / 1024)
-
-
-def _cpu(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return times.user + times.system
+    return Cost(took, used.ru_utime + used.ru_stime, cpu_of(server) - before, used.ru_maxrss / 1024)
 
 
 @contextmanager
@@ -153,8 +156,37 @@ def median(costs: list[Cost], of: Callable[[Cost], float]) -> float:
     return statistics.median(map(of, costs))
 
 
-def compare(folder: Path, url: str, server: psutil.Process, size: int, rounds: int) -> None:
-    """All ways in turns, as often as there are rounds."""
+@contextmanager
+def nodes(folder: Path, size: int, rounds: int) -> Generator[Callable[[], Cost]]:
+    """Two of them; a call has one fetch a file that the other was given before, a new one each time."""
+    (folder / "hub").mkdir()
+    files = ahead.sparse(folder / "hub", rounds, size)
+    within = 120 + size / (10 << 20)
+    with ahead.hub(folder / "hub", "127.0.0.1") as url:
+        mesh = MeshUnderTest(folder, workers=2, inside=list, WEFT_TLS="always", **ahead.settings(url, folder))
+        try:
+            mesh.up("--no-model")
+            giver, taker = (mesh.agents(name)[0] for name in NODES)
+
+            def one() -> Cost:
+                model = ahead.deploy(mesh, files.pop())
+                ahead.fetch(mesh, model, {NODES[0]: giver}, within)
+                os.sync()
+                before = cpu_of(giver)
+                found = ahead.fetch(mesh, model, {NODES[1]: taker}, within)
+                served = cpu_of(giver) - before
+                ahead.remove(mesh, model)
+                return Cost(found.wall, found.cpu, served, found.memory)
+
+            yield one
+        finally:
+            mesh.close()
+
+
+def compare(
+    folder: Path, url: str, server: psutil.Process, size: int, rounds: int, between: Callable[[], Cost] | None
+) -> None:
+    """All ways in turns, as often as there are rounds. `between`: of two nodes."""
     authority = str(folder / "trust" / certificates.AUTHORITY)
     curled, store = folder / "curled", folder / "store"
     curl = ["curl", "-sS", "--fail", "--cacert", authority, "-o", str(curled), f"{url}/large"]
@@ -167,19 +199,23 @@ def compare(folder: Path, url: str, server: psutil.Process, size: int, rounds: i
             curled.unlink(missing_ok=True)
             shutil.rmtree(store, ignore_errors=True)
             os.sync()
+        if between is not None:
+            found.setdefault("node to node", []).append(between())
     for name, costs in found.items():
         wall, cpu = median(costs, lambda each: each.wall), median(costs, lambda each: each.cpu)
         print(
             f"{name:<13} {wall:6.1f} s, {size / GB / wall:5.2f} GB/s; processor {cpu:5.1f} s,"
             f" server {median(costs, lambda each: each.served):5.1f} s; memory {max(c.memory for c in costs):4.0f} MiB"
         )
-    ratios = [a.wall / b.wall for a, b in zip(found["curl, synced"], found["resolver"], strict=True)]
-    plain = [a.wall / b.wall for a, b in zip(found["curl"], found["resolver"], strict=True)]
-    print(
-        f"speed of the resolver: {statistics.median(plain):.2f} of curl's,"
-        f" {statistics.median(ratios):.2f} of curl's with its file synced, medians of {rounds} pairs;"
-        f" load {os.getloadavg()[0]:.1f}"
-    )
+    for name in {*found} & {"resolver", "node to node"}:
+        synced_too, plain = (
+            statistics.median(a.wall / b.wall for a, b in zip(found[other], found[name], strict=True))
+            for other in ("curl, synced", "curl")
+        )
+        print(
+            f"speed, {name}: {plain:.2f} of curl's, {synced_too:.2f} of curl's with its file synced,"
+            f" medians of {rounds} pairs; load {os.getloadavg()[0]:.1f}"
+        )
 
 
 def main() -> None:
@@ -190,6 +226,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gigabytes", type=float, default=4)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--nodes", action="store_true", help="from node to node, too")
     parser.add_argument("--nginx", default=shutil.which("nginx"), help="its program (default: that on the PATH)")
     parser.add_argument("--folder", type=Path, help="on the disk that is written to (default: a temporary folder)")
     given = parser.parse_args()
@@ -200,9 +237,11 @@ def main() -> None:
         (folder / "served" / "little").write_bytes(b"x")
         with (folder / "served" / "large").open("wb") as file:
             file.truncate(size)
-        with serving(folder, given.nginx) as (url, server):
+        with ExitStack() as stack:
+            url, server = stack.enter_context(serving(folder, given.nginx))
+            between = stack.enter_context(nodes(folder, size, given.rounds)) if given.nodes else None
             print(f"{given.gigabytes:g} GB from {'nginx' if given.nginx else 'a server in Python: no nginx found'}")
-            compare(folder, url, server, size, given.rounds)
+            compare(folder, url, server, size, given.rounds, between)
 
 
 if __name__ == "__main__":

@@ -74,6 +74,17 @@ async def test_a_pulled_cable_stops_everything_until_it_is_put_back(lan: Lan) ->
     assert await until(answered)
 
 
+def test_a_narrowed_cable_has_its_rate_both_ways() -> None:
+    with wired("narrow") as lan:
+        # when
+        lan.narrow("narrow", 200_000_000)
+        # then
+        way_out = lan["narrow"].argv(["tc", "qdisc", "show", "dev", "eth0"])
+        assert "tbf" in (said := subprocess.run(way_out, capture_output=True, text=True, check=True).stdout)
+        assert "rate 200Mbit" in said
+        assert "rate 200Mbit" in lan.switch("tc", "qdisc", "show", "dev", "port-narrow")
+
+
 def test_a_command_runs_as_this_user_and_may_not_change_the_network(lan: Lan) -> None:
     whoami = lan["left"].argv([sys.executable, "-c", "import os; print(os.geteuid())"])
     assert f"{os.geteuid()}\n" == subprocess.run(whoami, capture_output=True, text=True, check=True).stdout

@@ -12,6 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, cast
 from urllib.parse import quote, unquote, urlsplit
 
@@ -31,7 +32,7 @@ class HubFile:
     body: bytes
     lfs: bool
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """Of the content."""
         return hashlib.sha256(self.body).hexdigest()
@@ -78,7 +79,8 @@ class Repository:
 class HubServer:
     """Repositories by name, and what was asked. `url` is an endpoint for huggingface_hub (HF_ENDPOINT)."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "127.0.0.1") -> None:
+        """`host`: the address of this machine at which both servers listen."""
         self.repositories: dict[str, Repository] = {}
         self.tokens: dict[str, set[str]] = {}
         """The gated and private repositories that each token may read; a token that isn't here is refused."""
@@ -95,8 +97,8 @@ class HubServer:
         self.hold: Callable[[str, int], None] = lambda path, at: None
         """Called before each MiB of an LFS file is given, with its path and place: nothing comes until it returns."""
         self._lock = threading.Lock()
-        self.hub = LoopbackServer(_handler(self._answer))
-        self.cdn = LoopbackServer(_handler(self._give))
+        self.hub = LoopbackServer(_handler(self._answer), host)
+        self.cdn = LoopbackServer(_handler(self._give), host)
         self.url = self.hub.url
 
     def repository(self, name: str, files: Mapping[str, bytes], *, gated: bool = False, private: bool = False) -> str:
@@ -195,9 +197,9 @@ class HubServer:
 
 
 @contextlib.contextmanager
-def hub_server() -> Generator[HubServer]:
+def hub_server(host: str = "127.0.0.1") -> Generator[HubServer]:
     """A hub with its CDN until the context ends."""
-    server = HubServer()
+    server = HubServer(host)
     with serving(server.hub), serving(server.cdn):
         yield server
 

@@ -16,7 +16,7 @@ from typing import Self
 
 import pytest
 
-_TOOLS = ("unshare", "nsenter", "ip")
+_TOOLS = ("unshare", "nsenter", "ip", "tc")
 _BOUND_S = 30.0
 _NETWORK = "10.77.0."
 
@@ -65,11 +65,22 @@ class Lan:
 
     def cut(self, name: str) -> None:
         """Pull a machine's cable out: nothing goes either way, and nobody is told."""
-        self._switch("link", "set", f"port-{name}", "down")
+        self.switch("ip", "link", "set", f"port-{name}", "down")
 
     def mend(self, name: str) -> None:
         """Put the cable back."""
-        self._switch("link", "set", f"port-{name}", "up")
+        self.switch("ip", "link", "set", f"port-{name}", "up")
+
+    def narrow(self, name: str, bits: int) -> None:
+        """Let so many bits a second through a machine's cable, each way; what goes in 0.2 s waits, more is lost."""
+        shape = ("tc", "qdisc", "replace", "dev")
+        how = ("root", "tbf", "rate", f"{bits}bit", "burst", f"{max(bits // 800, 65536)}", "latency", "200ms")
+        self.switch(*shape, f"port-{name}", *how)
+        _run([*_entering(self._machines[name].pid), *shape, "eth0", *how])
+
+    def switch(self, *command: str) -> str:
+        """What a command says that runs where the switch is, whose ports are named for the machines."""
+        return _run([*_entering(self._owner), *command])
 
     def close(self) -> None:
         """Let all namespaces go. What still runs in them keeps its own until it ends."""
@@ -90,14 +101,14 @@ class Lan:
             raise NoNamespaces(f"{' and '.join(lacking)} not found (Debian, Ubuntu: apt install util-linux iproute2)")
         owner = self._hold(["unshare", "--user", "--map-root-user", "--net", "--", "cat"], os.getpid())
         self._owner = owner
-        self._switch("link", "add", "switch", "type", "bridge")
-        self._switch("link", "set", "switch", "up")
+        self.switch("ip", "link", "add", "switch", "type", "bridge")
+        self.switch("ip", "link", "set", "switch", "up")
         for number, name in enumerate(self._names, start=1):
             pid = self._hold([*_entering(owner), "unshare", "--net", "--", "cat"], owner)
             address = f"{_NETWORK}{number}"
             port = f"port-{name}"
-            self._switch("link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
-            self._switch("link", "set", port, "master", "switch", "up")
+            self.switch("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
+            self.switch("ip", "link", "set", port, "master", "switch", "up")
             for words in (
                 ("link", "set", "lo", "up"),
                 ("addr", "add", f"{address}/24", "dev", "eth0"),
@@ -105,9 +116,6 @@ class Lan:
             ):
                 _run([*_entering(pid), "ip", *words])
             self._machines[name] = Machine(name, address, pid)
-
-    def _switch(self, *words: str) -> None:
-        _run([*_entering(self._owner), "ip", *words])
 
     def _hold(self, command: list[str], outside: int) -> int:
         """Start a process that only holds its namespace, and wait until that is another than the one of `outside`."""
@@ -159,8 +167,9 @@ def _apart(pid: int, outside: int) -> bool:
     return own != other and runs not in ("unshare", "nsenter")
 
 
-def _run(command: list[str]) -> None:
-    """Run a command of the harness. Raises NoNamespaces with what it said."""
+def _run(command: list[str]) -> str:
+    """Run a command of the harness; what it said. Raises NoNamespaces where it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_BOUND_S)
     if done.returncode:
         raise NoNamespaces(f"`{' '.join(command)}`: {done.stderr.strip() or done.returncode}")
+    return done.stdout

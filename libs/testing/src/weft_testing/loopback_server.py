@@ -28,11 +28,12 @@ class LoopbackServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
+    def __init__(self, handler: type[BaseHTTPRequestHandler], host: str = "127.0.0.1") -> None:
+        """`host`: another address of this machine, such as one in a network namespace."""
         self._open: set[socket.socket] = set()
-        super().__init__(("127.0.0.1", 0), handler)
+        super().__init__((host, 0), handler)
         self.port: int = self.server_address[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"http://{host}:{self.port}"
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """In a thread of its own."""

@@ -26,12 +26,29 @@ def byte_letters() -> list[str]:
 WIDTH, LAYERS, HEADS, INNER, CONTEXT = 64, 2, 2, 128, 512
 MERGES = [f"{a} {b}" for a in "bdfgklmnprstvz" for b in "aeiou"]
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-VOCABULARY = [*SPECIAL, *byte_letters(), *(merge.replace(" ", "") for merge in MERGES)]
 Weights = np.ndarray[Any, np.dtype[Any]]
 
 
-def write_model(path: Path, embedding: Weights, output: Weights, block: Callable[[int, int], Weights]) -> Path:
-    """A Llama of two blocks with a byte-level tokenizer; `block` makes the weights of a block by shape."""
+def vocabulary_of(merges: Sequence[str]) -> list[str]:
+    """Control tokens, bytes, and what each merge makes."""
+    return [*SPECIAL, *byte_letters(), *(merge.replace(" ", "") for merge in merges)]
+
+
+VOCABULARY = vocabulary_of(MERGES)
+
+
+def write_model(
+    path: Path,
+    embedding: Weights,
+    output: Weights,
+    block: Callable[[int, int], Weights],
+    *,
+    merges: Sequence[str] = MERGES,
+) -> Path:
+    """A Llama of two blocks with a byte-level tokenizer; `block` makes the weights of a block by shape.
+
+    `merges`: each of two tokens, into one that no other makes."""
+    vocabulary = vocabulary_of(merges)
     model = gguf.GGUFWriter(path, "llama")
     model.add_name("made for a test")
     model.add_context_length(CONTEXT)
@@ -42,13 +59,13 @@ def write_model(path: Path, embedding: Weights, output: Weights, block: Callable
     model.add_head_count_kv(HEADS)
     model.add_layer_norm_rms_eps(1e-5)
     model.add_rope_dimension_count(WIDTH // HEADS)
-    model.add_vocab_size(len(VOCABULARY))
+    model.add_vocab_size(len(vocabulary))
     model.add_tokenizer_model("gpt2")
     model.add_tokenizer_pre("gpt-2")
-    model.add_token_list(VOCABULARY)
-    plain = len(VOCABULARY) - len(SPECIAL)
+    model.add_token_list(vocabulary)
+    plain = len(vocabulary) - len(SPECIAL)
     model.add_token_types([gguf.TokenType.CONTROL] * len(SPECIAL) + [gguf.TokenType.NORMAL] * plain)
-    model.add_token_merges(MERGES)
+    model.add_token_merges(merges)
     model.add_bos_token_id(0)
     model.add_eos_token_id(2)
     model.add_add_bos_token(False)

@@ -26,6 +26,7 @@ class Files:
         self.away = ""
         self.now = 100.0
         self.asked: list[str] = []
+        self.together = asyncio.Barrier(1)
 
     def card(self, model: str) -> Card | None:
         return card(*(name for name in NAMES if (self.folder / name).exists()))
@@ -34,6 +35,7 @@ class Files:
         self.asked.append(file.name)
         if self.away:
             raise CardFileAway(self.away)
+        await self.together.wait()
         return self.folder / file.name
 
 
@@ -77,17 +79,26 @@ async def test_a_card_is_loaded_once_however_many_ask(files: Files, loaded: Load
     assert 2 == loaded.count
 
 
+async def test_a_cards_files_are_fetched_beside_one_another(files: Files, loaded: LoadedPrompts) -> None:
+    # given files of which none comes before all are asked for
+    files.together = asyncio.Barrier(len(NAMES))
+    # when
+    said = await after(loaded, card(*NAMES))
+    # then
+    assert "" == said
+
+
 async def test_what_is_away_is_named_and_tried_again_ever_later(files: Files, loaded: LoadedPrompts) -> None:
     whole = card(*NAMES)
     files.away = "tokenizer.json can't be had"
     assert [files.away] * 3 == [await after(loaded, whole) for _ in range(3)]
-    assert 1 == len(files.asked)
+    assert 1 == files.asked.count("tokenizer.json")
 
     files.now += FIRST_PAUSE_S
     assert files.away == await after(loaded, whole)
     files.now += FIRST_PAUSE_S
     assert files.away == await after(loaded, whole)
-    assert 2 == len(files.asked)
+    assert 2 == files.asked.count("tokenizer.json")
 
     files.away = ""
     files.now += FIRST_PAUSE_S

@@ -88,8 +88,8 @@ class LoadedPrompts:
                 raise NoTokenizer("its card has tokenizer.model alone: tokenizer.json is what is read here")
             async with asyncio.timeout(LOAD_S):
                 there = {slot: file for slot in READ if (file := _file(card, slot)) is not None}
-                paths = {slot: await self._files.file(model, file) for slot, file in there.items()}
-                made = await self._threads.run(partial(_read, paths))
+                paths = await asyncio.gather(*(self._files.file(model, file) for file in there.values()))
+                made = await self._threads.run(partial(_read, dict(zip(there, paths, strict=True))))
         except (CardFileAway, NoTokenizer, ThreadsBusy) as error:
             self._failed(model, digest, str(error))
         except TimeoutError:
