@@ -64,7 +64,7 @@ from weft_api.models import (
     Standing,
 )
 from weft_api.named_secrets import NamedSecret, NamedSecretChanged, NamedSecretPage, NamedSecretSet, NodeSecret
-from weft_api.node_files import FilesNear, FilesReader, NearNode
+from weft_api.node_files import FilesGoing, FilesNear, FilesReader, NearNode
 from weft_api.nodes import (
     Caps,
     Drain,
@@ -170,6 +170,7 @@ __all__ = [
     "FileFound",
     "FileMissing",
     "FilesFetched",
+    "FilesGoing",
     "FilesKept",
     "FilesNear",
     "FilesOnNode",
