@@ -50,7 +50,7 @@ from weft_api.engines import (
     HeaderClaim,
     LoraSupport,
 )
-from weft_api.files import FilesOnNode, FilesState, ModelFiles, ModelFilesPage
+from weft_api.files import FilesOnNode, FilesState, ModelFiles, ModelFilesPage, WantedFiles
 from weft_api.log import ChangeRequest, ChangeRequestPage, Commit, CommitPage, Fact, RequestState
 from weft_api.models import (
     Failing,
@@ -267,6 +267,7 @@ __all__ = [
     "UploadSource",
     "Uploaded",
     "WantedBackend",
+    "WantedFiles",
     "Weights",
     "WriterState",
 ]
