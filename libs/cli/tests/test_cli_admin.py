@@ -302,12 +302,14 @@ def test_files_are_listed_by_node_with_a_bar_while_they_come(fake: FakeGateway, 
         "used_by": [],
         "leaves": False,
         "fault": None,
+        "about": None,
         "progress": None,
     }
     nodes: list[dict[str, Any]] = [
         {"node_name": "one", **plain, "pinned": True, "used_by": ["m-1-1"], "leaves": True},
         {"node_name": "two", **plain, "state": "coming", "progress": progress},
-        {"node_name": "three", **plain, "state": "failed", "fault": "the hub is away"},
+        {"node_name": "three", **plain, "state": "failed", "about": "the last try failed: the hub is away"},
+        {"node_name": "four", **plain, "about": "the last copy of what was sent, kept while m is deployed"},
     ]
     items: list[dict[str, Any]] = [
         {"files": "f1", "source": "hf:o/m", "models": ["m"], "bytes": 100, "nodes": nodes},
@@ -319,7 +321,8 @@ def test_files_are_listed_by_node_with_a_bar_while_they_come(fake: FakeGateway, 
     size = rows[1][2]
     assert ["m", "f1", size, "one", "here", "pinned, used by m-1-1, goes once nothing uses it"] in rows
     assert ["m", "f1", size, "two", "coming", "[########........] fetching 50 % of 100 B"] in rows
-    assert ["m", "f1", size, "three", "failed", "the hub is away"] in rows
+    assert ["m", "f1", size, "three", "failed", "the last try failed: the hub is away"] in rows
+    assert ["m", "f1", size, "four", "here", "the last copy of what was sent, kept while m is deployed"] in rows
     assert ["no model (of an older revision)", "f2", size, "-", "-", "on no node"] in rows
 
 

@@ -130,6 +130,22 @@ def test_status_says_by_its_exit_whether_each_model_answers(
     assert exit == weft("status").exit_code
 
 
+def test_status_says_why_files_and_prompts_are_not_had(fake: FakeGateway, weft: Weft) -> None:
+    why = "tokenizer.json of m can't be had: node one can't be reached"
+    wanted = {"files": "f1", "name": "m", "source": "hf:o/m", "node": "n-1", "node_name": "two", "state": "failed"}
+    lacking = {"no_tokenizer": {"m-1": why}, "files_ahead": [{**wanted, "about": "the last try failed: no hub"}]}
+    fake.answers["GET", "/api/status"] = (200, status_of("ready", 1, 1) | lacking)
+
+    said = weft("status")
+
+    assert 0 == said.exit_code, "its engine makes them"
+    assert f"m has no tokenizer here: {why}" in said.stdout
+    rows = [[word.strip() for word in line.split("  ") if word.strip()] for line in said.stdout.splitlines()]
+    assert ["m", "two", "failed", "the last try failed: no hub"] in rows
+    found = json.loads(weft("status", "--json").stdout)
+    assert (why, "two") == (found["models"][0]["no_tokenizer"], found["files_ahead"][0]["node"])
+
+
 def test_status_of_another_mesh_says_nothing_of_this_ones_processes(
     fake: FakeGateway, weft: Weft, tmp_path: Path
 ) -> None:

@@ -1,20 +1,24 @@
 """What a node says of its installs, loads and memory is shown by a real gateway, and gone when it says so."""
 
+import json
 from collections.abc import Callable, Generator
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
 from weft_contracts.facts.machine import FilesCame, FilesFailed, Reported
-from weft_contracts.facts.node import FilesRetired, FilesWanted
-from weft_contracts.facts.run import Fetching, Installing, Loading, Stopped
+from weft_contracts.facts.node import FilesRetired, FilesWanted, Rejoined
+from weft_contracts.facts.run import Fetching, Installing, Loading, Ready, Stopped
 from weft_contracts.facts.source import HttpsSource
-from weft_contracts.facts.values import Device, DeviceClaim, Hardware
+from weft_contracts.facts.values import Addresses, Device, DeviceClaim, Hardware
 from weft_contracts.ids import Incarnation, NodeId, ReplicaId
 from weft_contracts.signals import NO_REPLICA, FetchSaid, InstallSaid, LoadSaid, MemorySaid, NodeProgress
 from weft_contracts.subjects import machine, node_signal, run
 from weft_contracts.subjects import node as node_of
 from weft_testing.browser import Browser
+from weft_testing.origin import serving, whole
+from weft_testing.publishing_mesh import published
 
 pytestmark = pytest.mark.slow
 World = Any
@@ -193,6 +197,8 @@ async def test_files_that_are_fetched_ahead_are_shown_with_a_bar_until_they_lie_
     await world.tell(node_of(NODE), FilesWanted(files="f1", source=source, listed=(), bytes=100, model_name="m"))
     shown = await stands("wanted")
     assert (True, 0, None) == (shown["pinned"], shown["fetched"], shown["fault"])
+    assert "not begun yet" == shown["about"]
+    page.shows("#files .reason.wait", "Not begun yet.")
     page.shows("#files .pill", "wanted")
     # when it says why it can't have them
     await world.tell(machine(NODE), FilesFailed(files="f1", reason="the hub is away"))
@@ -218,6 +224,56 @@ async def test_files_that_are_fetched_ahead_are_shown_with_a_bar_until_they_lie_
     page.shows("#files", "goes once unused")
     shown = await stands("here")
     assert (False, True) == (shown["pinned"], shown["leaves"])
+    assert [] == page.errors()
+
+
+async def test_why_a_models_prompts_are_not_made_is_the_same_sentence_everywhere_until_its_files_are_back(
+    world: World, node: Node, replica: ReplicaId, page: Browser
+) -> None:
+    async def got(path: str) -> str:
+        async with httpx.AsyncClient(timeout=30) as client:
+            return (await client.get(f"{world.url}{path}")).raise_for_status().text
+
+    async def away() -> str:
+        """What the status says of the model."""
+        return "".join(json.loads(await got("/api/status"))["no_tokenizer"].values())
+
+    async def is_back() -> bool:
+        return not await away()
+
+    # given a model whose tokenizer nobody gives: its node is gone, and nothing was kept
+    page.open(world.url)
+    body = b'{"model": {}}'
+    ready = Ready(
+        epoch=1,
+        incarnation=Incarnation("i-1"),
+        port=1,
+        engine="simulated",
+        engine_version="1",
+        metadata=(published(body),),
+        self_hosted=True,
+    )
+    await world.tell(run(NODE, replica), Loading(epoch=1, incarnation=Incarnation("i-1")), ready)
+    # then API, page, a model's own route and metrics say it, though nobody asked for the model
+    await world.until(away)
+    why = await away()
+    assert why.startswith(
+        "tokenizer.json of sim can't be had: the mesh's object store does not have it; node node-aaaa "
+    )
+    page.shows("#models .reason.warn", f"No tokenizer here: {why}")
+    assert why == json.loads(await got("/v1/models/sim"))["weft"]["no_tokenizer"]
+    assert 'weft_gateway_models_without_prompts{why="away"} 1.0' in await got("/metrics")
+    # and when its node is there again, it is gone by itself
+    with serving(whole(body)) as origin:
+        at = Addresses(host="127.0.0.1", http_port=int(urlsplit(origin.url).port or 0))
+        await world.tell(node_of(NODE), Rejoined(addresses=at))
+        await world.until(is_back)
+    assert 'weft_gateway_models_without_prompts{why="away"} 0.0' in await got("/metrics")
+
+    async def is_clear() -> bool:
+        return page.count("#models .reason.warn:not([hidden])") == 0
+
+    await world.until(is_clear)
     assert [] == page.errors()
 
 

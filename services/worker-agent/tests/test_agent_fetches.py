@@ -16,9 +16,12 @@ from weft_sources.environment import source_settings
 from weft_sources.listing import list_source
 from weft_sources.settings import SourceSettings
 from weft_testing.hub_server import HubServer, hub_server
+from weft_worker_agent.inbound.store_loop import may_go
 from weft_worker_agent.outbound.files.model_fetches import FetchFailed, ModelFetches
 from weft_worker_agent.outbound.files.node_files import NodeFiles
 from weft_worker_agent.outbound.files.source_secrets import SourceSecrets
+from weft_worker_agent.outbound.mesh.gateway import Gateway
+from weft_worker_agent.outbound.mesh.identity import load_or_make
 
 ONE, TWO = ReplicaId("m-x-1"), ReplicaId("m-x-2")
 GGUF = "tiny-F16.gguf"
@@ -224,7 +227,7 @@ async def test_above_the_limit_the_least_used_goes_and_what_is_needed_stays(
         await here.want(spec, ONE)
     first, second, third = (files_digest(spec) for spec in specs)
     # when the oldest is needed
-    await here.collect({first})
+    await here.collect(lambda: {first})
     # then it stays, and others went
     assert {first} <= here.there.keys() < {first, second, third}
     assert here.folder_of(first).is_dir()
@@ -232,8 +235,33 @@ async def test_above_the_limit_the_least_used_goes_and_what_is_needed_stays(
     assert not here.folder_of(gone).exists()
 
 
+async def test_above_the_limit_what_the_mesh_can_not_do_without_stays(
+    hub: HubServer, settings: SourceSettings, fetches: MakeFetches
+) -> None:
+    # given two models above the limit, the older of which is the last copy
+    specs = [spec_of(hub, settings, f"o/tiny{number}", bytes(32 * number)) for number in range(2)]
+    here = fetches(most_bytes=1)
+    for spec in specs:
+        await here.want(spec, ONE)
+    last, other = (files_digest(spec) for spec in specs)
+    asked: list[str] = []
+
+    async def may_go(files: str) -> bool:
+        asked.append(files)
+        return files != last
+
+    await here.collect(tuple, may_go)
+    assert {last} == here.there.keys()
+    assert sorted((last, other)) == sorted(asked)
+
+
+async def test_while_no_gateway_answers_files_stay(tmp_path: Path) -> None:
+    gateway = Gateway("http://127.0.0.1:1", load_or_make(tmp_path))
+    assert not await may_go(gateway, "0" * 16)
+
+
 async def test_without_a_limit_nothing_goes(hub: HubServer, settings: SourceSettings, fetches: MakeFetches) -> None:
     spec, here = spec_of(hub, settings), fetches()
     await here.want(spec, ONE)
-    await here.collect(())
+    await here.collect(tuple)
     assert files_digest(spec) in here.there

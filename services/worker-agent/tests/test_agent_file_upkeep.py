@@ -168,9 +168,9 @@ async def test_files_come_ahead_of_need_and_stay_until_they_are_to_go_and_nothin
     await place.until(lambda: files in place.fetches.there)
     place.report()
     # when more lies here than may stay
-    await place.fetches.collect(place.own.part.file_wishes.wanted)
+    await place.fetches.collect(lambda: place.own.part.file_wishes.wanted)
     await place.until(lambda: (place.fetches.folder_of(files).parent.parent / "pins" / files).exists())
-    await place.fetches.collect(())
+    await place.fetches.collect(tuple)
     # then it stays
     assert files in place.fetches.there
     assert (place.fetches.folder_of(files) / GGUF).is_file()

@@ -50,7 +50,7 @@ from weft_api.engines import (
     HeaderClaim,
     LoraSupport,
 )
-from weft_api.files import FilesOnNode, FilesState, ModelFiles, ModelFilesPage
+from weft_api.files import FilesOnNode, FilesState, ModelFiles, ModelFilesPage, WantedFiles
 from weft_api.log import ChangeRequest, ChangeRequestPage, Commit, CommitPage, Fact, RequestState
 from weft_api.models import (
     Failing,
@@ -64,7 +64,7 @@ from weft_api.models import (
     Standing,
 )
 from weft_api.named_secrets import NamedSecret, NamedSecretChanged, NamedSecretPage, NamedSecretSet, NodeSecret
-from weft_api.node_files import FilesNear, FilesReader, NearNode
+from weft_api.node_files import FilesGoing, FilesNear, FilesReader, NearNode
 from weft_api.nodes import (
     Caps,
     Drain,
@@ -170,6 +170,7 @@ __all__ = [
     "FileFound",
     "FileMissing",
     "FilesFetched",
+    "FilesGoing",
     "FilesKept",
     "FilesNear",
     "FilesOnNode",
@@ -266,6 +267,7 @@ __all__ = [
     "UploadSource",
     "Uploaded",
     "WantedBackend",
+    "WantedFiles",
     "Weights",
     "WriterState",
 ]

@@ -13,7 +13,8 @@ FilesState = Literal["here", "coming", "wanted", "failed"]
 class FilesOnNode(TypedDict):
     """A model's files on one node. `fetched`: bytes that are there; `pinned`: they are to be there and to stay, whether
     replicas need them or not; `leaves`: they go once nothing uses them; `since`: when they came, in seconds since the
-    epoch; `used_by`: replicas; `fault`: why the last try failed; null: it did not."""
+    epoch; `used_by`: replicas; `fault`: why the last try failed; null: it did not; `about`: for people, how far it
+    is, why it waits, why it failed, or why it is kept; null: nothing is to be said."""
 
     node: str
     node_name: str
@@ -24,7 +25,21 @@ class FilesOnNode(TypedDict):
     since: float | None
     used_by: list[str]
     fault: str | None
+    about: str | None
     progress: FetchProgress | None
+
+
+class WantedFiles(TypedDict):
+    """Files that a node is to have ahead of need and lacks: `name`, of the model that they were asked for; `about`: how
+    far they are, why they wait, or why they can't be had."""
+
+    files: str
+    name: str
+    source: str
+    node: str
+    node_name: str
+    state: FilesState
+    about: str
 
 
 class ModelFiles(TypedDict):

@@ -28,3 +28,9 @@ class FilesReader(TypedDict):
     reader: str
     files: str
     good_for_s: float
+
+
+class FilesGoing(TypedDict):
+    """Whether a node may have files go for want of room: not where its copy is the one that stays."""
+
+    may_go: bool

@@ -5,6 +5,7 @@ from typing import Literal
 from typing_extensions import TypedDict
 
 from weft_api.aliases import Alias
+from weft_api.files import WantedFiles
 from weft_api.models import Model
 from weft_api.nodes import Node
 from weft_api.progress import ReplicaProgress
@@ -62,7 +63,9 @@ class RequestCounts(TypedDict):
 
 
 class StatusHead(TypedDict):
-    """What both looks begin with. `progress`: what replicas wait for and hold, of those of which nodes said it."""
+    """What both looks begin with. `progress`: what replicas wait for and hold, of those of which nodes said it;
+    `no_tokenizer`: by model, why the gateway that answers makes no prompts of it though it should: files that can't be
+    had or used, or that make others than the engine does."""
 
     gateway: AnsweringGateway
     mesh: Mesh
@@ -70,15 +73,18 @@ class StatusHead(TypedDict):
     tables: Tables
     requests: RequestCounts
     progress: dict[str, ReplicaProgress]
+    no_tokenizer: dict[str, str]
 
 
 class Status(StatusHead):
-    """Everything."""
+    """Everything. `files_ahead`: what nodes are to have ahead of need and lack, what can't be had first, 256 at
+    most."""
 
     nodes: list[Node]
     models: list[Model]
     aliases: list[Alias]
     replicas: list[ShownReplica]
+    files_ahead: list[WantedFiles]
 
 
 class Claim(TypedDict):

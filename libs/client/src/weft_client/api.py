@@ -14,7 +14,7 @@ from weft_client.remote_sources import format_of, remote_source
 from weft_client.sources import BUILTINS, SIMULATED, engine_of, plain, server_source
 
 if TYPE_CHECKING:
-    from weft_api import Alias, Deployed, Model, ModelChanged, ModelRetried, Node, Replica, ReplicaProgress
+    from weft_api import Alias, Deployed, Model, ModelChanged, ModelRetried, Node, Replica, ReplicaProgress, WantedFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,8 @@ class ModelRow:
     """Why the newest revision can't be served while another one is kept."""
     source: str = ""
     """Where it is from, in one line (`source_keys.source_key`)."""
+    no_tokenizer: str = ""
+    """Why the gateway that answers makes no prompts of it though it should."""
 
     @property
     def given_up(self) -> bool:
@@ -101,6 +103,19 @@ class ReplicaRow:
 
 
 @dataclass(frozen=True, slots=True)
+class WantedFilesRow:
+    """Files that a node is to have ahead of need and lacks."""
+
+    model: str
+    node: str
+    state: str
+    about: str
+    """How far they are, why they wait, or why they can't be had."""
+    files: str
+    """Their digest."""
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """The mesh in one look."""
 
@@ -113,6 +128,7 @@ class Snapshot:
     log_full: str | None = None
     """Why the log takes nothing more, where it has no room."""
     aliases: tuple[AliasRow, ...] = ()
+    files_ahead: tuple[WantedFilesRow, ...] = ()
 
     def model(self, name: str) -> ModelRow | None:
         return next((each for each in self.models if each.name == name), None)
@@ -123,16 +139,18 @@ def snapshot(gateway: Gateway) -> Snapshot:
     answer = routes.status(gateway)
     try:
         progress = answer.get("progress", {})  # an older gateway's answer lacks it
+        lacks = answer.get("no_tokenizer", {})
         names = {node["id"]: _Names(node) for node in answer["nodes"]}
         return Snapshot(
             nodes=tuple(node_row(each) for each in answer["nodes"]),
-            models=tuple(_model(each) for each in answer["models"]),
+            models=tuple(_model(each, lacks.get(each["id"], "")) for each in answer["models"]),
             replicas=tuple(_replica(each, progress.get(each["id"]), names) for each in answer["replicas"]),
             problems=tuple(answer["mesh"]["problems"]),
             position=answer["log"]["position"],
             log_full=answer["log"].get("full"),
             # an older gateway's answer lacks them
             aliases=tuple(row for each in answer.get("aliases", ()) for row in alias_rows(each)),
+            files_ahead=tuple(_wanted_files(each) for each in answer.get("files_ahead", ())),
         )
     except (KeyError, TypeError, ValueError) as e:
         raise Failure(f"{gateway.url} answers in a shape that this weft doesn't know ({e!r}): another version?") from e
@@ -194,7 +212,11 @@ def nodes(gateway: Gateway, query: str) -> tuple[NodeRow, ...]:
     return tuple(map(node_row, routes.nodes(gateway, query)))
 
 
-def _model(each: "Model") -> ModelRow:
+def _wanted_files(each: "WantedFiles") -> WantedFilesRow:
+    return WantedFilesRow(each["name"], each["node_name"], each["state"], each["about"], each["files"])
+
+
+def _model(each: "Model", no_tokenizer: str) -> ModelRow:
     failing = each.get("failing")  # an older gateway's answer lacks it
     return ModelRow(
         name=each["name"],
@@ -209,6 +231,7 @@ def _model(each: "Model") -> ModelRow:
         serves=each.get("serves"),
         failing=failing["reason"] if failing else "",
         source=each.get("source", ""),  # an older gateway's answer lacks it
+        no_tokenizer=no_tokenizer,
     )
 
 

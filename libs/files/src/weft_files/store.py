@@ -12,7 +12,7 @@ from blake3 import blake3
 from weft_files.address import Address, plain
 from weft_files.blobs import Blob, Blobs
 from weft_files.checksum import Checksum
-from weft_files.collection import choose
+from weft_files.collection import Leaving, choose
 from weft_files.coming import Coming
 from weft_files.disk import free
 from weft_files.layout import Layout, Layouts
@@ -135,13 +135,20 @@ class Store:
                 partial += path.stat().st_blocks * 512
         return sum(blob.size for blob, _ in self._blobs.all()) + partial
 
-    def collect(self, most: int, keep: Collection[str], *, grace: float = GRACE) -> list[str]:
+    def leaving(self, most: int, keep: Collection[str], *, grace: float = GRACE) -> Leaving:
+        """What `collect` would remove."""
+        layouts, blobs = list(self._layouts.all()), list(self._blobs.all())
+        return choose(layouts, blobs, most, frozenset(keep), time.time() - grace)
+
+    def collect(
+        self, most: int, keep: Collection[str], *, only: Collection[str] | None = None, grace: float = GRACE
+    ) -> list[str]:
         """Remove layouts and blobs, least recently used first, until blobs have at most `most` bytes. `keep`: layouts
-        that stay, as pinned ones do. The names of the layouts that went."""
+        that stay, as pinned ones do; `only`: no others go. The names of the layouts that went."""
         with self._lock():
-            leaving = choose(
-                list(self._layouts.all()), list(self._blobs.all()), most, frozenset(keep), time.time() - grace
-            )
+            if only is not None:
+                keep = {*keep, *(each.name for each in self._layouts.all() if each.name not in only)}
+            leaving = self.leaving(most, keep, grace=grace)
             for name in leaving.layouts:
                 self._layouts.remove(name)
             for digits in leaving.blobs:

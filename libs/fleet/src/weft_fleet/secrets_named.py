@@ -6,6 +6,7 @@ from weft_contracts.ids import NodeId
 from weft_contracts.source_keys import secret_of
 from weft_contracts.spec_secrets import secrets_of
 
+from weft_fleet.live_revisions import live_revisions
 from weft_fleet.model_view import ModelView
 from weft_fleet.node_view import NodeView
 from weft_fleet.tables import FleetTables
@@ -58,10 +59,4 @@ def _of_sources(node: NodeView) -> Iterator[str]:
 
 
 def _names(fleet: FleetTables, model: ModelView, secret: str) -> bool:
-    revisions = {fleet.replicas[id].revision for id in model.replicas}
-    if not model.deleted:
-        revisions.add(model.revision)
-        if model.kept is not None:
-            revisions.add(model.kept.number)
-    specs = (model.specs[each][1] for each in revisions if each in model.specs)
-    return any(secret in secrets_of(spec) for spec in specs)
+    return any(secret in secrets_of(model.specs[each][1]) for each in live_revisions(fleet, model))

@@ -38,6 +38,7 @@ class FleetLog(HandLog):
         labels: dict[str, str] | None = None,
         builtins: tuple[str, ...] = ("tiny",),
         kind: NodeKind = "worker",
+        host: str = "127.0.0.1",
     ) -> NodeId:
         """A healthy node with one device for each of `memory` (bytes)."""
         id = NodeId(f"n-{name}")
@@ -53,7 +54,7 @@ class FleetLog(HandLog):
             name=name,
             public_key=f"U{name.upper()}",
             token=TokenId("t-1"),
-            addresses=Addresses(host="127.0.0.1", http_port=1),
+            addresses=Addresses(host=host, http_port=1),
             labels=labels or {},
             node_kind=kind,
         )

@@ -18,6 +18,7 @@ from weft_runtime.service import Runtime
 
 from weft_gateway.domain.client_address import networks
 from weft_gateway.domain.progress_board import ProgressBoard
+from weft_gateway.domain.prompts.lacking import KINDS
 from weft_gateway.inbound.admin.aliases import Aliases
 from weft_gateway.inbound.admin.asking import Asking
 from weft_gateway.inbound.admin.backends import Backends
@@ -46,6 +47,7 @@ from weft_gateway.inbound.http.exchange import Handler
 from weft_gateway.inbound.http.hot_path_protocol import hot_path_protocol
 from weft_gateway.inbound.inference.limits import Limits
 from weft_gateway.inbound.inference.prompt_step import PromptStep
+from weft_gateway.inbound.inference.prompt_watch import PromptWatch
 from weft_gateway.inbound.inference.prompting import Prompting
 from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
 from weft_gateway.inbound.inference.unary_dispatcher import UnaryDispatcher
@@ -106,6 +108,7 @@ async def start(runtime: Runtime) -> None:
     )
     cards = FetchedCardFiles(directory, partial(blobs.read, client), settings.card_settings, tls.folder)
     prompting = Prompting(cards, directory, asyncio.get_running_loop().time)
+    watch = PromptWatch(prompting.look, directory.served)
     prompt_step = PromptStep(prompting, submits=settings.prompts == "gateway", counted=metrics.prompt_made)
     dispatcher = RequestDispatcher(
         directory,
@@ -172,6 +175,7 @@ async def start(runtime: Runtime) -> None:
             people.standing,
             log_space,
             board,
+            lambda: watch.shown,
         ).router,
     ]
     app = application(
@@ -210,6 +214,13 @@ async def start(runtime: Runtime) -> None:
     )
     metrics.watch("weft_gateway_sessions", "Open sessions with replicas", lambda: pool.open_count)
     metrics.watch("weft_gateway_tokenizers", "Models' templates and tokenizers in memory", lambda: prompting.loaded)
+    metrics.watch_each(
+        "weft_gateway_models_without_prompts",
+        "Models of which this gateway makes no prompts, or not of chats, by why",
+        "why",
+        KINDS,
+        watch.count,
+    )
     metrics.watch("weft_gateway_log_position", "Last folded log sequence", lambda: projection.position)
 
     async def watch_log() -> None:
@@ -239,6 +250,8 @@ async def start(runtime: Runtime) -> None:
     runtime.spawn("requests", dispatcher.watch())
     runtime.spawn("sessions", pool.sweep())
     runtime.spawn("removed nodes", pool.close_removed(directory.is_removed))
+    if settings.prompts == "gateway":
+        runtime.spawn("prompt watch", watch.run())
     runtime.spawn("log watch", watch_log())
     runtime.spawn("tables", people.run())
     runtime.spawn("progress", ProgressPoller(runtime, directory, board).run())

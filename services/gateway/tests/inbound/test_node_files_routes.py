@@ -11,7 +11,7 @@ from weft_contracts.facts.machine import FilesCame
 from weft_contracts.facts.model import Scaled, SpecAccepted
 from weft_contracts.facts.node import Approved, Assigned, CutOff, Healthy, Joined, Unassigned, WentOffline
 from weft_contracts.facts.replica import Placed
-from weft_contracts.facts.source import HfSource, SourceFile
+from weft_contracts.facts.source import HfSource, SourceFile, UploadSource
 from weft_contracts.facts.values import Addresses, Member, ModelSpec, Receipt
 from weft_contracts.ids import ModelId, NodeId, ReplicaId, TokenId, node_id_of
 from weft_contracts.subjects import machine, model, node, replica
@@ -217,3 +217,20 @@ async def test_a_holder_asks_by_its_own_signature_and_who_is_cut_off_gets_nothin
     world.log.given(node(b), CutOff(why="a flood"))
     assert 423 == (await said(fronts, world, "reader", body))[0]
     assert 423 == (await said(fronts, world, "near", world.near(b)))[0]
+
+
+async def test_the_last_copy_of_what_was_sent_may_not_go_and_every_other_may(fronts: Fronts, world: World) -> None:
+    async def may_go(id: NodeId, files: str) -> bool:
+        body = world.signed(id, f"files-going:{files}") | {"files": files}
+        status, answer = await said(fronts, world, "going", body)
+        assert 200 == status, answer
+        return answer["may_go"]
+
+    world.log.given(machine(world.a), FilesCame(files=FILES, bytes=5))
+    assert await may_go(world.a, FILES), "its source has it"
+    sent = SPEC.model_copy(update={"source": UploadSource(name="m.gguf")})
+    sent = sent.model_copy(update={"files": (SourceFile(name="m.gguf", size=5, checksum="blake3:" + "b" * 64),)})
+    world.log.given(model(AT), SpecAccepted(name="mine", revision=2, digest="e", spec=sent))
+    assert not await may_go(world.a, files_digest(sent))
+    # and only a node's own words count
+    assert 401 == (await said(fronts, world, "going", world.near(world.a)))[0]

@@ -14,15 +14,26 @@ import weft_api
 from fastapi import FastAPI
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from weft_contracts.facts.machine import FilesCame, FilesFailed
 from weft_contracts.facts.model import Deleted, Scaled, SpecAccepted, Unservable
-from weft_contracts.facts.node import Approved, Assigned, Healthy, Joined, Rejoined, Removed, Unassigned, Unhealthy
+from weft_contracts.facts.node import (
+    Approved,
+    Assigned,
+    FilesWanted,
+    Healthy,
+    Joined,
+    Rejoined,
+    Removed,
+    Unassigned,
+    Unhealthy,
+)
 from weft_contracts.facts.replica import Placed
 from weft_contracts.facts.run import Loading, Ready, Stopped
-from weft_contracts.facts.source import SimulatedSource
+from weft_contracts.facts.source import HfSource, SimulatedSource
 from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpec, Receipt
 from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId, TokenId, replica_id
-from weft_contracts.signals import MemorySaid, NodeProgress
-from weft_contracts.subjects import model, node, replica, run
+from weft_contracts.signals import NO_REPLICA, FetchSaid, MemorySaid, NodeProgress
+from weft_contracts.subjects import machine, model, node, replica, run
 from weft_gateway.domain.progress_board import ProgressBoard
 from weft_gateway.inbound.admin.rendered import NODES_SHOWN, REPLICAS_SHOWN, Rendered
 from weft_gateway.inbound.admin.status import Status
@@ -181,7 +192,7 @@ async def asked() -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
     directory, log = grown(3, 2)
     caught_up = asyncio.Event()
     world: Any = SimpleNamespace(
-        directory=directory, log=log, running={}, problems={}, ejected={}, full=None, board=ProgressBoard()
+        directory=directory, log=log, running={}, problems={}, ejected={}, full=None, board=ProgressBoard(), lacks={}
     )
     none = SimpleNamespace(total=0)
     pool = SimpleNamespace(ejections=lambda: world.ejected)
@@ -199,6 +210,7 @@ async def asked() -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
         lambda: {"state": "off", "position": 0},
         room,
         world.board,
+        lambda: world.lacks,
     )
     app = FastAPI()
     app.include_router(status.router)
@@ -249,6 +261,48 @@ async def test_the_tag_changes_with_whatever_is_said(asked: tuple[httpx.AsyncCli
     assert 6 == len({tag, after, running, troubled, ejected, held} - {""})
     world.board.heard(said.node, said, 1.0)
     assert "" == await changed(held)
+
+
+@pytest.mark.parametrize("path", ["/api/status", "/api/status?view=page"])
+async def test_why_a_models_prompts_are_not_made_here_is_told_and_changes_the_tag(
+    asked: tuple[httpx.AsyncClient, Any], path: str
+) -> None:
+    client, world = asked
+    before = await client.get(path)
+    world.lacks = {MODELS[0]: "tokenizer.json of m can't be had"}
+    after = await client.get(path)
+    assert ({}, world.lacks) == (before.json()["no_tokenizer"], after.json()["no_tokenizer"])
+    assert before.headers["etag"] != after.headers["etag"]
+
+
+async def test_what_nodes_are_to_have_and_lack_is_told_with_the_reason(asked: tuple[httpx.AsyncClient, Any]) -> None:
+    client, world = asked
+    first, second = NodeId("n-000"), NodeId("n-001")
+
+    def told(aggregate: Any, fact: Any) -> None:
+        world.directory.fold([world.log.given(aggregate, fact)])
+
+    async def ahead() -> list[tuple[str, str, str]]:
+        found = (await client.get("/api/status")).json()["files_ahead"]
+        return [(each["node"], each["state"], each["about"]) for each in found]
+
+    wanted = FilesWanted(files="f1", source=HfSource(repository="o/r"), listed=(), bytes=100, model_name="m")
+    assert [] == await ahead()
+    told(node(first), wanted)
+    told(node(second), wanted)
+    assert [(first, "wanted", "not begun yet"), (second, "wanted", "not begun yet")] == await ahead()
+    # one that can't be had is first, one that waits says for what
+    told(machine(second), FilesFailed(files="f1", reason="hf:o/r could not be fetched: the hub is away"))
+    other = FetchSaid(replica=NO_REPLICA, files="f2", source="hf:o/x", phase="fetching", total=9)
+    world.board.heard(first, NodeProgress(node=first, fetches=(other,)), 0.0)
+    failed = "the last try failed: hf:o/r could not be fetched: the hub is away"
+    assert [(second, "failed", failed), (first, "wanted", "other models are fetched first")] == await ahead()
+    # one whose node is away says so, and what came is gone from here
+    told(node(first), Unhealthy(silent_for=5))
+    told(machine(second), FilesCame(files="f1", bytes=100))
+    world.board.heard(first, NodeProgress(node=first), 1.0)
+    assert [(first, "wanted", "its node is unhealthy")] == await ahead()
+    assert "files_ahead" not in (await client.get("/api/status?view=page")).json()
 
 
 async def test_the_page_is_not_told_each_nodes_trouble_as_a_sentence(asked: tuple[httpx.AsyncClient, Any]) -> None:

@@ -11,8 +11,9 @@ import pytest_asyncio
 import weft_tiny
 from weft_contracts.card import Card, CardFile, card_of
 from weft_gateway.domain.card_files import CardFileAway
+from weft_gateway.domain.prompts.lacking import Lack
 from weft_gateway.outbound.prompts import loaded_prompts
-from weft_gateway.outbound.prompts.loaded_prompts import FIRST_PAUSE_S, LoadedPrompts
+from weft_gateway.outbound.prompts.loaded_prompts import FIRST_PAUSE_S, NOT_LOADED, LoadedPrompts
 from weft_gateway.outbound.prompts.prompt_threads import MAX_WAITING, PromptThreads, ThreadsBusy
 
 NAMES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
@@ -64,14 +65,14 @@ async def after(loaded: LoadedPrompts, of: Card) -> str:
     """What is said of a card once it was tried: why it isn't there, or empty, or what its template lacks."""
     await loaded.ready("m", of, of.digest, 30)
     found = loaded.of("m", of, of.digest)
-    return found if isinstance(found, str) else found.lacks
+    return found.why if isinstance(found, Lack) else found.lacks
 
 
 async def test_a_card_is_loaded_once_however_many_ask(files: Files, loaded: LoadedPrompts) -> None:
     whole = card(*NAMES)
-    said = {loaded.of("m", whole, whole.digest) for _ in range(5)}
+    said = [loaded.of("m", whole, whole.digest) for _ in range(5)]
 
-    assert {"its template and tokenizer are being loaded"} == said
+    assert [NOT_LOADED] * 5 == said
     assert "" == await after(loaded, whole)
     assert (1, sorted(NAMES)) == (loaded.count, sorted(files.asked))
     other = card(*NAMES, mark="1")
@@ -102,6 +103,33 @@ async def test_what_is_away_is_named_and_tried_again_ever_later(files: Files, lo
 
     files.away = ""
     files.now += FIRST_PAUSE_S
+    assert "" == await after(loaded, whole)
+
+
+async def settled(loaded: LoadedPrompts, of: Card) -> str:
+    """What a look says once what it began is over."""
+    loaded.look("m", of, of.digest)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    found = loaded.look("m", of, of.digest)
+    assert isinstance(found, Lack)
+    return found.why
+
+
+async def test_a_look_finds_what_is_away_and_that_it_is_back_and_loads_nothing(
+    files: Files, loaded: LoadedPrompts
+) -> None:
+    whole = card(*NAMES)
+    files.away = "tokenizer.json can't be had"
+    assert [files.away] * 3 == [await settled(loaded, whole) for _ in range(3)]
+    assert 1 == len(files.asked), "not before its pause is over"
+    # when it is there again, then that is known though nobody asked for the model
+    files.away, files.now = "", files.now + FIRST_PAUSE_S
+    assert NOT_LOADED.why == await settled(loaded, whole)
+    assert (0, 4) == (loaded.count, len(files.asked))
+    assert NOT_LOADED.why == await settled(loaded, whole)
+    assert 4 == len(files.asked), "what came once is not looked at again"
+    # and who asks has it loaded
     assert "" == await after(loaded, whole)
 
 
@@ -157,7 +185,7 @@ async def test_the_least_used_model_is_forgotten(
     await after(loaded, cards[2])
 
     assert 2 == loaded.count
-    assert [True, False, True] == [not isinstance(loaded.of("m", each, each.digest), str) for each in cards]
+    assert [True, False, True] == [not isinstance(loaded.of("m", each, each.digest), Lack) for each in cards]
 
 
 async def test_a_full_line_is_refused_at_once() -> None:

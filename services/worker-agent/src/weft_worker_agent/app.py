@@ -236,7 +236,7 @@ class Agent:
             "machine": self._machine.run(),
             "disks": watch_disks(lambda: self._machine.rebase(self._base_report()), lambda: bool(self._room)),
             "progress": self._progress.run(),
-            "store": watch_store(self._own, self._hosts, self._files.fetches),
+            "store": watch_store(self._own, self._hosts, self._files.fetches, self._gateway),
             "wanted files": self._files_loop.run(),
             "leaving": self._own_drain.come_back(),
             **({"mesh store": self._storing.run()} if self._storing is not None else {}),

@@ -41,11 +41,11 @@ def _name(files: "ModelFiles") -> str:
 
 def _about(one: "FilesOnNode") -> str:
     said: list[str] = []
-    progress = one["progress"]
+    progress, about = one["progress"], one.get("about", one["fault"])  # an older gateway's answer lacks it
     if progress is not None:
         said.append(f"{bar(progress['fetched'], progress['total'])} {progress['about']}")
-    if one["fault"]:
-        said.append(one["fault"])
+    elif about:
+        said.append(about)
     if one["pinned"]:
         said.append("pinned")
     if one["used_by"]:

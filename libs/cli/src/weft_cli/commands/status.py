@@ -120,6 +120,14 @@ def _show(gateway: Gateway, record: RunFile | None, found: api.Snapshot | None, 
             print()
         replicas = [_row(each) for each in found.replicas]
         table(("replica", "model", "revision", "state", "node", "engine", "memory", "reason"), replicas)
+        if found.files_ahead:
+            print()
+            ahead = [(each.model, each.node, each.state, cut(each.about, 200)) for each in found.files_ahead]
+            table(("files of", "node", "state", "about"), ahead)
+        problems = (
+            *problems,
+            *(f"{m.name} has no tokenizer here: {m.no_tokenizer}" for m in found.models if m.no_tokenizer),
+        )
     for problem in problems:
         if found is not None or record is not None:
             print()

@@ -1,6 +1,7 @@
 """What the API shows of models' files: which there are, where they lie, and where they are to lie."""
 
 from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 import weft_api as api
 from weft_contracts.facts.source import FetchedSource
@@ -10,20 +11,20 @@ from weft_contracts.signals import FetchSaid
 from weft_contracts.source_keys import told_source
 from weft_fleet import Fleet, ModelView, NodeView
 from weft_fleet.files_used import FilesNamed
+from weft_fleet.last_copies import kept_for
+from weft_fleet.live_revisions import live_revisions
 
 from weft_gateway.domain.progress_board import ProgressBoard
-from weft_gateway.domain.progress_shapes import fetch_shape
+from weft_gateway.domain.progress_shapes import OTHERS_FIRST, fetch_shape
 
+MOST_WISHES: Final = 256
 Users = list[tuple[ModelView, int]]
 """Models with the number of a revision."""
 
 
 def files_users(fleet: Fleet, model: ModelView, named: FilesNamed) -> Iterator[tuple[str, int]]:
-    """The files of a model's live revisions: the newest, and those with replicas. Costs a digest for each new one."""
-    revisions = {fleet.replicas[id].revision for id in model.replicas}
-    if not model.deleted:
-        revisions.add(model.revision)
-    for revision in sorted(revisions):
+    """The files of a model's live revisions. Costs a digest for each new one."""
+    for revision in sorted(live_revisions(fleet, model)):
         if files := named.of(model, revision):
             yield files, revision
 
@@ -80,21 +81,66 @@ def _used(fleet: Fleet, users: Users) -> dict[NodeId, list[ReplicaId]]:
     return found
 
 
+def wishes_shape(fleet: Fleet, board: ProgressBoard) -> list[api.WantedFiles]:
+    """Files that nodes are to have ahead of need and lack, those that can't be had first; 256 at most. Costs a look at
+    every node."""
+    found: list[api.WantedFiles] = []
+    for node in fleet.nodes.values():
+        for files, wanted in () if node.removed else node.file_wishes.wanted.items():
+            if files not in node.fetched:
+                stands = _stands(fleet, board, files, node, [])
+                found.append(
+                    {
+                        "files": files,
+                        "name": wanted.model_name,
+                        "source": told_source(wanted.source),
+                        "node": node.id,
+                        "node_name": node.name,
+                        "state": stands.state,
+                        "about": stands.about or "",
+                    }
+                )
+    found.sort(key=lambda each: (each["state"] != "failed", each["node_name"], each["name"]))
+    return found[:MOST_WISHES]
+
+
+class _Stands(NamedTuple):
+    state: api.FilesState
+    about: str | None
+    said: FetchSaid | None
+    fault: str | None
+
+
+def _stands(fleet: Fleet, board: ProgressBoard, files: str, node: NodeView, used: list[ReplicaId]) -> _Stands:
+    """How files stand on a node, in one word, and in one sentence where there is something to say."""
+    if files in node.fetched:
+        kept = kept_for(fleet, files, node.id) if files not in node.file_wishes.wanted else None
+        why = f"the last copy of what was sent, kept while {kept} is deployed" if kept is not None else None
+        return _Stands("here", why, None, None)
+    if (said := _said(board, node.id, files)) is not None:
+        return _Stands("coming", fetch_shape(node.id, said)["about"], said, None)
+    if (fault := _fault(fleet, node, files, used)) is not None:
+        return _Stands("failed", f"the last try failed: {fault}", None, fault)
+    if node.state != "healthy":
+        return _Stands("wanted", f"its node is {node.state.replace('_', ' ')}", None, None)
+    busy = board.of(node.id)
+    return _Stands("wanted", OTHERS_FIRST if busy is not None and busy.fetches else "not begun yet", None, None)
+
+
 def _on_node(fleet: Fleet, board: ProgressBoard, files: str, node: NodeView, used: list[ReplicaId]) -> api.FilesOnNode:
-    wishes, here = node.file_wishes, files in node.fetched
-    said = None if here else _said(board, node.id, files)
-    fault = None if here or said is not None else _fault(fleet, node, files, used)
-    state: api.FilesState = "here" if here else "coming" if said is not None else "failed" if fault else "wanted"
+    wishes, stands = node.file_wishes, _stands(fleet, board, files, node, used)
+    said = stands.said
     return {
         "node": node.id,
         "node_name": node.name,
-        "state": state,
+        "state": stands.state,
         "fetched": node.fetched.get(files, said.fetched if said is not None else 0),
         "pinned": files in wishes.wanted,
         "leaves": wishes.retired.get(files, False),
         "since": node.fetched_at.get(files),
         "used_by": [*used],
-        "fault": fault,
+        "fault": stands.fault,
+        "about": stands.about,
         "progress": fetch_shape(node.id, said) if said is not None else None,
     }
 

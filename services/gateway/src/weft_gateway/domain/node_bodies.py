@@ -90,6 +90,13 @@ class FilesNearBody(SignedBody, frozen=True, forbid_unknown_fields=True):
     """Their digest."""
 
 
+class FilesGoingBody(SignedBody, frozen=True, forbid_unknown_fields=True):
+    """Files that the node would have go for want of room, signed over `weft-files-going:<files>:<node>:<nonce>`."""
+
+    files: Annotated[str, Meta(pattern=_FILES)]
+    """Their digest."""
+
+
 class FilesReaderBody(SignedBody, frozen=True, forbid_unknown_fields=True):
     """A node that is asked for files by another asks whether that one may have them: signed over
     `weft-files-reader:<files>:<node>:<nonce>`."""
@@ -106,5 +113,6 @@ NODE_BODIES = (
     HeartbeatBody,
     SecretPollBody,
     FilesNearBody,
+    FilesGoingBody,
     FilesReaderBody,
 )

@@ -1,5 +1,7 @@
 """What nodes do now, as answers show it: in figures, and in words that command line and page share."""
 
+from typing import Final
+
 import weft_api as api
 from weft_contracts.ids import NodeId
 from weft_contracts.signals import FetchPhase, FetchSaid, InstallPhase, InstallSaid, LoadSaid
@@ -17,8 +19,9 @@ _PHASES: dict[InstallPhase, str] = {
     "placing": "putting packages in place",
     "checking": "trying it out",
 }
+OTHERS_FIRST: Final = "other models are fetched first"
 _FETCHES: dict[FetchPhase, str] = {
-    "waiting": "other models are fetched first",
+    "waiting": OTHERS_FIRST,
     "placing": "files fetched, putting them in place",
 }
 _DECIMAL = ("B", "kB", "MB", "GB", "TB")

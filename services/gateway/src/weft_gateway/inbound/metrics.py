@@ -3,7 +3,9 @@
 Source of the names: the semantic conventions for generative AI metrics, written the Prometheus way.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TypeVar
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
@@ -13,6 +15,7 @@ from weft_gateway.inbound.inference.prompt_step import Made
 _SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 _PER_TOKEN = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5)
 _TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576)
+T = TypeVar("T", bound=str)
 _LABELS = ("gen_ai_operation_name", "gen_ai_request_model")
 
 
@@ -72,6 +75,12 @@ class Metrics:
     def watch(self, name: str, what: str, read: Callable[[], float]) -> None:
         """A gauge read at each scrape."""
         Gauge(name, what, registry=self._registry).set_function(read)
+
+    def watch_each(self, name: str, what: str, label: str, values: Iterable[T], read: Callable[[T], float]) -> None:
+        """A gauge with a label of these values, each read at each scrape."""
+        gauge = Gauge(name, what, (label,), registry=self._registry)
+        for value in values:
+            gauge.labels(value).set_function(partial(read, value))
 
     def request_ended(self, choice: InFlightChoice, outcome: str, now: float) -> None:
         """See request_dispatcher.RequestMetrics."""

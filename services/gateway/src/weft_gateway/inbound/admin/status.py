@@ -1,6 +1,6 @@
 """`GET /api/status`: the whole mesh in one look, or what the first page shows of it, from memory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Annotated, Literal
 
@@ -8,6 +8,7 @@ import msgspec
 import weft_api as api
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import Response
+from weft_contracts.ids import ModelId
 from weft_eventlog import Projection
 from weft_runtime.health import Health
 
@@ -16,6 +17,7 @@ from weft_gateway.domain.request_headers import matches_entity_tag
 from weft_gateway.domain.shapes import brake_shape
 from weft_gateway.inbound.admin.rendered import Rendered
 from weft_gateway.inbound.admin.rendered_progress import RenderedProgress
+from weft_gateway.inbound.admin.rendered_wishes import RenderedWishes
 from weft_gateway.inbound.http.openapi_document import PROBLEMS
 from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
 from weft_gateway.outbound.log_space import LogSpace
@@ -36,11 +38,15 @@ class Status:
         tables: Callable[[], api.Tables],
         room: LogSpace,
         board: ProgressBoard,
+        no_tokenizer: Callable[[], Mapping[ModelId, str]] = dict,
     ) -> None:
+        """`no_tokenizer`: see `StatusHead`."""
         self._instance = instance
         self._directory = directory
         self._rendered = Rendered(directory)
         self._progress = RenderedProgress(directory, board)
+        self._wishes = RenderedWishes(directory, board)
+        self._no_tokenizer = no_tokenizer
         self._projection = projection
         self._dispatcher = dispatcher
         self._health = health
@@ -69,7 +75,8 @@ class Status:
         said = (*own, *self._rendered.problems) if view == "all" else (*own, *brake)
         head = msgspec.json.encode(self._head(said, full, degraded=bool(own or self._rendered.problems)))
         progress = self._progress.whole() if view == "all" else self._progress.page()
-        head = head[:-1] + b',"progress":' + progress + b"}"
+        ahead = b',"files_ahead":' + self._wishes.whole() if view == "all" else b""
+        head = head[:-1] + b',"progress":' + progress + ahead + b"}"
         said_of = f"{view} {version} {sorted(ejected.items())} ".encode()
         tag = f'"{blake2b(said_of + head, digest_size=12).hexdigest()}"'
         headers = {"etag": tag, "cache-control": "no-cache"}
@@ -100,4 +107,5 @@ class Status:
                 "running": len(self._dispatcher.in_flight),
                 "waiting": self._dispatcher.queue.total + self._dispatcher.loading.total,
             },
+            "no_tokenizer": self._no_tokenizer(),
         }

@@ -22,8 +22,9 @@ from weft_runtime.logs import get_logger
 from weft_gateway.domain.caller import Caller
 from weft_gateway.domain.card_files import CardFiles
 from weft_gateway.domain.prompts.comparison import Comparison
+from weft_gateway.domain.prompts.lacking import Lack, LackKind
 from weft_gateway.domain.routing.endpoint import Endpoint
-from weft_gateway.outbound.prompts.comparing import compare
+from weft_gateway.outbound.prompts.comparing import TELLS_NONE, compare
 from weft_gateway.outbound.prompts.loaded_prompts import LoadedPrompts
 from weft_gateway.outbound.prompts.prompt_threads import PromptThreads, ThreadsBusy
 from weft_gateway.projections.directory import Directory
@@ -38,8 +39,8 @@ PAUSE_S: Final = 30.0
 """After a comparison that came to nothing."""
 WAIT_S: Final = 15.0
 """For what a request can't do without: loading, and then comparing."""
-NO_CARD: Final = "its workers published no metadata card"
-NOT_COMPARED: Final = "its template and tokenizer were not held against its engine's yet"
+NO_CARD: Final = Lack("no_card", "its workers published no metadata card")
+NOT_COMPARED: Final = Lack("waiting", "its template and tokenizer were not held against its engine's yet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,8 @@ class PromptStanding:
     """Whether a model's prompts are made here."""
 
     prompts: ModelPrompts | None
-    why: str
-    """Why not; empty: they are."""
+    none: Lack | None
+    """Why not; None: they are."""
     card: str = ""
     way: Way = Way.TEMPLATE
     chats: bool = False
@@ -58,11 +59,18 @@ class PromptStanding:
     """A reason that time doesn't take away."""
 
     @property
+    def lack(self) -> Lack | None:
+        """Why prompts, or chats alone, are not made here; None: all are."""
+        if self.none is not None or self.chats or self.prompts is None:
+            return self.none
+        if self.prompts.lacks:
+            return Lack("no_template", self.prompts.lacks)
+        return Lack("differs", "its template renders chats otherwise than the engine")
+
+    @property
     def lacks(self) -> str:
-        """Why prompts, or chats alone, are not made here; empty: all are."""
-        if self.why or self.chats or self.prompts is None:
-            return self.why
-        return self.prompts.lacks or "its template renders chats otherwise than the engine"
+        """The same in a sentence; empty: all are."""
+        return self.lack.why if self.lack is not None else ""
 
 
 @dataclass(slots=True)
@@ -141,9 +149,17 @@ class Prompting:
         if found is None or self._loaded is None:
             return PromptStanding(None, NO_CARD, lasting=True)
         prompts = self._loaded.of(model.name, *found)
-        if isinstance(prompts, str):
+        if isinstance(prompts, Lack):
             return PromptStanding(None, prompts, found.digest)
         return self._judged(model, found.digest, prompts)
+
+    def look(self, model: ModelView) -> Lack | None:
+        """What a model lacks, without loading it: its files are brought to this host, if they never were."""
+        found = self._card(model)
+        if found is None or self._loaded is None:
+            return NO_CARD
+        prompts = self._loaded.look(model.name, *found)
+        return prompts if isinstance(prompts, Lack) else self._judged(model, found.digest, prompts).lack
 
     def met(self, model: ModelView, endpoint: Endpoint, session: SessionClient) -> None:
         """A replica is about to be asked something: hold its ids against ours, if nobody did, beside that."""
@@ -155,7 +171,7 @@ class Prompting:
         found = self._card(model)
         if found is None or self._loaded is None:
             return True
-        if isinstance(self._loaded.of(model.name, *found), str):
+        if isinstance(self._loaded.of(model.name, *found), Lack):
             return not self._loaded.is_loading(found.digest)
         return endpoint.event_id not in self._comparing and self._was_asked(model, found.digest, endpoint)
 
@@ -233,12 +249,14 @@ class Prompting:
         if not said:
             return PromptStanding(None, NOT_COMPARED, card)
         if (other := next((each for each in said if each.way is None), None)) is not None:
-            return PromptStanding(None, other.why, card, lasting=True)
+            kind: LackKind = "no_ids" if other.why == TELLS_NONE else "differs"
+            return PromptStanding(None, Lack(kind, other.why), card, lasting=True)
         first = said[0]
         if any(each.way is not first.way for each in said):
-            return PromptStanding(None, "its replicas make different ids of the same chats", card, lasting=True)
+            differ = Lack("differs", "its replicas make different ids of the same chats")
+            return PromptStanding(None, differ, card, lasting=True)
         chats, context = all(each.chats for each in said), max(each.context_tokens for each in said)
-        return PromptStanding(prompts, "", card, first.way or Way.TEMPLATE, chats, context)
+        return PromptStanding(prompts, None, card, first.way or Way.TEMPLATE, chats, context)
 
     def _begin_comparing(self, model: ModelView, endpoint: Endpoint, session: SessionClient) -> None:
         found = self._card(model)
@@ -247,7 +265,7 @@ class Prompting:
         if self._was_asked(model, found.digest, endpoint):
             return
         prompts = self._loaded.of(model.name, *found)
-        if isinstance(prompts, str):
+        if isinstance(prompts, Lack):
             return
         task = asyncio.create_task(self._compare(model, found.digest, prompts, endpoint, session))
         self._comparing[endpoint.event_id] = task

@@ -1,6 +1,7 @@
-"""`/api/node/files/near`, `…/reader`: whom a node asks for the files that it needs, and who may be given them.
+"""`/api/node/files/near`, `…/reader`, `…/going`: whom a node asks for the files that it needs, who may be given them,
+and whether a copy may go.
 
-Both are decided from the folded log, in memory: an assignment that stands is what a node needs files for.
+All are decided from the folded log, in memory: an assignment that stands is what a node needs files for.
 """
 
 import time
@@ -9,12 +10,13 @@ from typing import Final
 
 import msgspec
 from fastapi import APIRouter, Request
-from weft_api import FilesNear, FilesReader, NearNode
+from weft_api import FilesGoing, FilesNear, FilesReader, NearNode
 from weft_contracts.ids import NodeId
 from weft_fleet import NodeView
 from weft_fleet.files_needed import files_held, files_needed
+from weft_fleet.last_copies import kept_for
 
-from weft_gateway.domain.node_bodies import FilesNearBody, FilesReaderBody
+from weft_gateway.domain.node_bodies import FilesGoingBody, FilesNearBody, FilesReaderBody
 from weft_gateway.domain.rate_limiter import too_often
 from weft_gateway.domain.refused import Refused
 from weft_gateway.domain.spreading import AGAIN_S, near
@@ -26,12 +28,13 @@ from weft_gateway.inbound.nodes.untrusted_body import count_failure, read_body
 from weft_gateway.projections.directory import Directory
 
 AT_ONCE: Final = 20
-"""So many questions a node may ask at once, on both routes together."""
+"""So many questions a node may ask at once, on all routes together."""
 EVERY_S: Final = 0.2
 """And one more every so many seconds."""
 GOOD_S: Final = 60.0
 """So long a yes may be kept."""
 _NEAR = msgspec.json.Decoder(FilesNearBody)
+_GOING = msgspec.json.Decoder(FilesGoingBody)
 _READER = msgspec.json.Decoder(FilesReaderBody)
 
 
@@ -51,6 +54,7 @@ class NodeFiles:
         self.router = APIRouter(tags=["joining"], responses=PROBLEMS)
         add = answering(self.router)
         add("/api/node/files/near", self.near, "POST", openapi_extra=node_route_document(FilesNearBody))
+        add("/api/node/files/going", self.going, "POST", openapi_extra=node_route_document(FilesGoingBody))
         add("/api/node/files/reader", self.reader, "POST", openapi_extra=node_route_document(FilesReaderBody))
 
     async def near(self, request: Request) -> Answer[FilesNear]:
@@ -74,6 +78,16 @@ class NodeFiles:
             {"peers": peers, "source_after_s": found.source_after_s, "again_after_s": AGAIN_S},
             cache_control="no-store",
         )
+
+    async def going(self, request: Request) -> Answer[FilesGoing]:
+        """Whether the node may have files go that nothing there needs: not where its copy of what was sent is the one
+        that stays."""
+        body = await read_body(request, _GOING)
+        what = f"files-going:{body.files}"
+        node = signing_node(self._directory, body, what, lambda: count_failure(request), self._now())
+        self._check_may_ask(node)
+        may_go = kept_for(self._directory.fleet, body.files, node.id) is None
+        return Answer({"may_go": may_go}, cache_control="no-store")
 
     async def reader(self, request: Request) -> Answer[FilesReader]:
         """Whether another node may be given files by the one that asks; 403 where it may not, with the reason."""

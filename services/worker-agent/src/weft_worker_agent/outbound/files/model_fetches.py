@@ -3,10 +3,10 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Awaitable, Callable, Collection, Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from prometheus_client import Counter
 from weft_contracts.digest import files_digest
@@ -31,6 +31,15 @@ from weft_worker_agent.outbound.files.near_files import NearFiles
 _BYTES = Counter("weft_files_fetched_bytes", "Bytes of models' files that were brought here and verified")
 _FETCHES = Counter("weft_files_fetches", "Fetches of models, by how they ended", ["outcome"])
 _log: Any = get_logger("weft.fetches")
+
+
+_MOST_ASKED: Final = 8
+"""Models, in one collection."""
+
+
+async def anything(files: str) -> bool:
+    """Whatever it is, it may go."""
+    return True
 
 
 class FetchFailed(Exception):
@@ -159,16 +168,31 @@ class ModelFetches:
         now = time.monotonic()
         return tuple(each for fetch in self._under_way.values() for each in _said(fetch, now))
 
-    async def collect(self, needed: Collection[str]) -> None:
-        """Have go what nothing needs, the least used first, while there is more than may stay."""
+    async def collect(
+        self, needed: Callable[[], Collection[str]], may_go: Callable[[str], Awaitable[bool]] = anything
+    ) -> None:
+        """Have go what nothing needs, the least used first, while there is more than may stay. `may_go` is asked of
+        each before, a few at a time: what it refuses stays."""
         if self._most_bytes is None:
             return
-        keep = {*needed, *self._under_way}
-        gone = await asyncio.to_thread(self._store.collect, self._most_bytes, keep)
+        allowed, refused = set[str](), set[str]()
+        while open := await self._asked_about(needed(), allowed, refused):
+            for digest in open:
+                full = len(allowed) + len(refused) >= _MOST_ASKED
+                (refused if full or not await may_go(digest) else allowed).add(digest)
+        keep = {*needed(), *self._under_way}
+        gone = await asyncio.to_thread(self._store.collect, self._most_bytes, keep, only=allowed)
         if gone:
             self.there = {digest: size for digest, size in self.there.items() if digest not in gone}
             _log.info("files removed", models=gone)
             self._changed()
+
+    async def _asked_about(self, needed: Collection[str], allowed: set[str], refused: set[str]) -> list[str]:
+        """What would go and was not asked about yet."""
+        assert self._most_bytes is not None
+        keep = {*needed, *self._under_way, *refused}
+        leaving = await asyncio.to_thread(self._store.leaving, self._most_bytes, keep)
+        return [digest for digest in leaving.layouts if digest not in allowed]
 
     async def remove(self, digest: str) -> None:
         """Have a model go that nothing uses, unless it is being fetched. Raises OSError."""

@@ -129,6 +129,21 @@ class Gateway:
         signed = self._signed(f"files-near:{files}", f"{self.clock.now():.3f}")
         return await self._asked("/api/node/files/near", signed | {"files": files})
 
+    async def files_may_go(self, files: str) -> bool:
+        """Whether files that nothing here needs may go for want of room; true for a gateway of an older release, which
+        can't say it. Raises Refused, NotNow."""
+        signed = self._signed(f"files-going:{files}", f"{self.clock.now():.3f}")
+        try:
+            answer = await self._asked("/api/node/files/going", signed | {"files": files})
+        except Refused as refused:
+            if refused.status in (404, 405):
+                return True
+            raise
+        try:
+            return answer["may_go"] is True
+        except (KeyError, TypeError):
+            raise NotNow("the gateway's answer is neither yes nor no") from None
+
     async def files_reader(self, files: str, words: Mapping[str, str]) -> float:
         """Ask whether a node may be given files, by its signed words. For how many seconds that holds.
 

@@ -50,20 +50,20 @@ function filesCard() {
 
 function nodeRow() {
   const name = make("span", { cls: "name" }), where = make("span", { cls: "where" }), state = make("span");
-  const about = make("p", { cls: "reason wait" }), fault = make("p", { cls: "reason bad" });
+  const about = make("p");
   const bar = make("span", { cls: "bar-fill" });
   const meter = make("div", { cls: "bar-track", attrs: { "aria-hidden": "true" }, children: [bar] });
-  const node = make("li", { children: [name, where, state, about, meter, fault] });
+  const node = make("li", { children: [name, where, state, about, meter] });
   node.show = (/** @type {API.FilesOnNode} */ one) => {
     const said = one.progress, used = one.used_by.length;
     say(name, one.node_name);
     const words = [one.pinned && "pinned", used && `used by ${count(used, "replica")}`, one.leaves && "goes once unused"];
     say(where, words.filter(Boolean).join(", "));
     pill(state, toneOf(one.state), word(one.state));
-    sayOrHide(about, said && sentence(said.about));
+    sayOrHide(about, one.about && sentence(one.about));
+    about.className = `reason ${toneOf(one.state)}`;
     meter.hidden = !said?.total;
     bar.style.inlineSize = said?.total ? `${Math.min(100, (100 * said.fetched) / said.total)}%` : "0";
-    sayOrHide(fault, one.fault && sentence(`the last try failed: ${one.fault}`));
   };
   return node;
 }

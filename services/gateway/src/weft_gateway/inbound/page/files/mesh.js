@@ -23,6 +23,7 @@ export function showMesh(status) {
   keep(at("models"), inOrder(status.models), (m) => m.id, modelCard);
   for (const card of at("models").children) {
     card.showReplicas(replicas.get(card.dataset.key) ?? [], status);
+    card.showPrompts(status.no_tokenizer[card.dataset.key]);
   }
   showAliases(at("aliases"), status.aliases);
   at("no-models").hidden = status.models.length > 0;
@@ -102,11 +103,12 @@ const standing = (/** @type {API.Node} */ { state, approved }) => (approved || s
 function modelCard() {
   const name = make("h3"), state = make("span"), about = make("p", { cls: "about" });
   const source = make("p", { cls: "about" }), reason = make("p", { cls: "reason" });
+  const prompts = make("p", { cls: "reason warn" });
   const remedy = make("p", { cls: "hint" }), line = make("code");
   remedy.append("When the cause is gone: ", line);
   const replicas = make("ul", { cls: "replicas" }), more = make("p", { cls: "hint" });
   const node = make("li", {
-    children: [make("div", { cls: "title", children: [name, state] }), about, source, reason, remedy, replicas, more],
+    children: [make("div", { cls: "title", children: [name, state] }), about, source, reason, prompts, remedy, replicas, more],
   });
   node.show = (/** @type {API.Model} */ model) => {
     node.id = `model-${model.id}`;
@@ -122,6 +124,9 @@ function modelCard() {
     say(line, `./weft retry ${shell(model.name)}`);
     node.reason = model.reason;
   };
+  // Its gateway's own trouble with it, which leaves the model itself as it is.
+  node.showPrompts = (/** @type {string | undefined} */ why) =>
+    sayOrHide(prompts, why && sentence(`no tokenizer here: ${why}`));
   node.showReplicas = (/** @type {API.ShownReplicaLine[]} */ some, /** @type {API.StatusPage} */ { counts, nodes, progress }) => {
     const own = [...some].sort((a, b) => rank(a.state) - rank(b.state));
     keep(replicas, own, (r) => r.id, replicaRow);
