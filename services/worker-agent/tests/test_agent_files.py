@@ -171,6 +171,51 @@ def test_what_is_no_model_is_told_in_a_sentence(tmp_path: Path, folder: Path) ->
         assert sentence in str(missing.value)
 
 
+@pytest.mark.parametrize("name", ["config.json", "a.safetensors"])
+@pytest.mark.parametrize("led_to", ["/dev/zero", "/dev/tty", "/proc", "pipe"])
+def test_a_device_a_pipe_or_a_folder_in_a_models_folder_is_named_and_not_read(
+    folder: Path, name: str, led_to: str
+) -> None:
+    (folder / name).unlink()
+    os.mkfifo(folder / "pipe")
+    (folder / name).symlink_to(led_to)
+
+    with pytest.raises(NotFound) as missing:
+        look(f"path:{folder}", "vllm")
+
+    assert f"{folder / name} is no ordinary file" == str(missing.value)
+
+
+def test_a_link_out_of_a_models_folder_is_not_offered_and_one_within_it_is(tmp_path: Path, folder: Path) -> None:
+    # given a folder that strangers filled
+    secret = tmp_path.parent / f"{tmp_path.name}-secret"
+    secret.write_text("private")
+    (folder / "tokenizer.json").symlink_to(secret)
+    (folder / "tokenizer_config.json").symlink_to("config.json")
+    (folder / "generation_config.json").symlink_to("/dev/zero")
+    (folder / "special_tokens_map.json").symlink_to("loop")
+    (folder / "loop").symlink_to("special_tokens_map.json")
+    (folder / "sub").symlink_to(secret.parent)
+    (folder / "added_tokens.json").symlink_to(f"sub/{secret.name}")
+
+    found = look(f"path:{folder}", "vllm")
+
+    assert {"config.json", "tokenizer_config.json"} == {offer.file.name for offer in found.offers}
+
+
+def test_a_snapshot_in_a_hubs_cache_offers_what_its_links_lead_to(tmp_path: Path) -> None:
+    repository = tmp_path / "models--o--m"
+    snapshot, blobs = repository / "snapshots" / "1234", repository / "blobs"
+    for each in (snapshot, blobs):
+        each.mkdir(parents=True)
+    (blobs / "abc").write_text("{}")
+    (snapshot / "tokenizer.json").symlink_to("../../blobs/abc")
+    (snapshot / "config.json").symlink_to("../../../outside")
+    (tmp_path / "outside").write_text("{}")
+
+    assert ["tokenizer.json"] == [offer.file.name for offer in offers([snapshot])]
+
+
 @pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
 def test_a_file_that_may_not_be_read_is_told_so(tmp_path: Path) -> None:
     path = tmp_path / "model.gguf"

@@ -72,6 +72,13 @@ def test_a_folder_that_pefts_did_not_write_says_so(tmp_path: Path) -> None:
     folder = write_peft(tmp_path / "lora", {"x": np.zeros((2, 2), np.float32)}, rank=2)
     config = folder / "adapter_config.json"
     tensors = folder / "adapter_model.safetensors"
+    for each in (config, tensors):
+        written = each.read_bytes()
+        each.unlink()
+        each.symlink_to("/dev/zero")
+        assert f"{each} is no ordinary file" == missing(folder, "vllm")
+        each.unlink()
+        each.write_bytes(written)
     tensors.write_bytes(b"\xff" * 100)
     assert f"{tensors} is no safetensors file: its header would take {(1 << 64) - 1} bytes" == missing(folder, "vllm")
     config.write_text(json.dumps({"peft_type": "PROMPT_TUNING"}))

@@ -169,6 +169,29 @@ async def test_a_sender_that_leaves_midway_loses_nothing_that_came(node: Node) -
     assert 200 == (await node.put("bytes 70-199/200", BODY[70:])).status_code
 
 
+async def test_a_sender_that_leaves_with_its_last_byte_has_sent_the_file(node: Node) -> None:
+    await node.awaits()
+    _, writer = await begun(node, BODY)
+    writer.transport.abort()  # it hears no answer
+    assert node.waits is not None
+    async with asyncio.timeout(10):
+        assert BODY == (await node.waits / "m.gguf").read_bytes()
+
+
+async def test_a_body_of_chunks_of_one_byte_is_taken_like_any(node: Node) -> None:
+    body = bytes(10_000)
+    spec = spec_of(file_of(body))
+    await node.awaits(spec)
+
+    async def one_by_one() -> AsyncIterator[bytes]:
+        for each in body:
+            yield bytes([each])
+
+    path = f"/uploads/{files_digest(spec)}/m.gguf"
+    headers = {"content-range": "bytes 0-9999/10000"}
+    assert 200 == (await node.client.put(path, content=one_by_one(), headers=headers)).status_code
+
+
 async def test_a_sender_that_stalls_is_ended_and_what_came_stays(node: Node) -> None:
     node.uploads._silence_s = 0.1
     await node.awaits()

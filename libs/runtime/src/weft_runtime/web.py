@@ -17,6 +17,7 @@ from weft_contracts.catalogue import Writer
 from weft_eventlog import Projection, Snapshots
 from weft_eventlog.snapshots.mark import Head
 
+from weft_runtime.bounded_http import BoundedHttpProtocol
 from weft_runtime.health import Health
 
 _TASKS = Gauge("weft_asyncio_tasks", "Asyncio tasks of this process, at rest a fixed number")
@@ -141,12 +142,15 @@ def app(health: Health, routes: Sequence[BaseRoute] = ()) -> Starlette:
 
 
 def server(application: Starlette, host: str, port: int) -> QuietServer:
-    """A server for an application, to be run as a root task. Requests get 3 s at the stop."""
+    """A server for an application, to be run as a root task. A request's head has 64 KiB and 30 s. Requests get 3 s at
+    the stop."""
     return QuietServer(
         uvicorn.Config(
             application,
             host=host,
             port=port,
+            http=BoundedHttpProtocol,
+            ws="none",
             log_config=None,
             access_log=False,
             lifespan="off",

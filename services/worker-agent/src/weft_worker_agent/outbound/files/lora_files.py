@@ -60,6 +60,9 @@ def _peft(folder: Path, engine: str) -> tuple[Weights, list[Path]]:
     if not folder.is_dir():
         raise NotFound(f"{folder} is no folder, and {engine} loads a LoRA adapter from one with {CONFIG}: name it")
     config, tensors = folder / CONFIG, folder / TENSORS
+    for each in (config, tensors):
+        if each.exists() and not each.is_file():
+            raise NotFound(f"{each} is no ordinary file")
     if config.stat().st_size > _MAX_HEADER:
         raise NotFound(f"{config} is larger than any adapter's configuration")
     kind = _object(config, config.read_bytes()).get("peft_type")

@@ -110,7 +110,7 @@ def _gguf(files: Files, engine: str) -> tuple[Found, list[Path]]:
     if header.kind == "adapter":
         raise NotFound(f"{path} is an adapter and no model")
     weights = weights_of_header(header)
-    offered = offers(files.metadata_folders, header.chat_template)
+    offered = offers(files.metadata_folders, header.chat_template, shipped=files.shipped)
     return Found(path, header.file_bytes, weights, offered, header.tokenizer), list(parts)
 
 
@@ -123,15 +123,17 @@ def _safetensors(files: Files, engine: str) -> tuple[Found, list[Path]]:
     if not parts:
         raise NotFound(f"{folder} holds no safetensors file")
     config = folder / CONFIG
-    try:
-        if config.stat().st_size > MAX_CONFIG:
-            raise NotFound(f"{config} is larger than any model's configuration")
-        content = config.read_bytes()
-    except FileNotFoundError:
-        raise NotFound(f"{folder} holds safetensors files and no {CONFIG}") from None
+    if not os.path.lexists(config):
+        raise NotFound(f"{folder} holds safetensors files and no {CONFIG}")
+    for each in (config, *parts):
+        if not each.is_file():  # a pipe or a device has no end, and may be led to by a link
+            raise NotFound(f"{each} is no ordinary file")
+    if config.stat().st_size > MAX_CONFIG:
+        raise NotFound(f"{config} is larger than any model's configuration")
+    content = config.read_bytes()
     size = sum(part.stat().st_size for part in parts)
     weights = weights_of_config(config_body(content, str(config)), size)
-    return Found(folder, size, weights, offers(files.metadata_folders)), parts
+    return Found(folder, size, weights, offers(files.metadata_folders, shipped=files.shipped)), parts
 
 
 def config_body(content: bytes, where: str) -> dict[str, Any]:

@@ -32,6 +32,8 @@ class Files:
 
     path: Path
     metadata_folders: tuple[Path, ...]
+    shipped: bool = False
+    """They came with Weft."""
 
 
 def files_of(source: Source, format: FileFormat) -> Files | None:
@@ -63,4 +65,4 @@ def _builtin(name: str, format: FileFormat) -> Files:
         raise SourceMissing(f"the built-in model {name!r} is not installed on this node") from None
     gguf, folder = Path(package.gguf_path()), Path(package.folder())
     paths: dict[FileFormat, Path] = {"gguf": gguf, "safetensors": folder}
-    return Files(paths[format], (gguf.parent, folder))
+    return Files(paths[format], (gguf.parent, folder), shipped=True)
