@@ -51,7 +51,7 @@ def list_source(source: RemoteSource, formats: Sequence[FileFormat], settings: S
     def index(file: SourceFile) -> bytes:
         return read_small(pinned, file, settings, MOST_INDEX)
 
-    files = choose(found, formats, wanted, source_said(source), index)
+    files = choose(found.files, formats, wanted, source_said(source), index)
     return Listing(pinned, files, found.licence, found.gated)
 
 
