@@ -127,14 +127,6 @@ class Store:
         """Bytes that a transfer could still reserve, margin included."""
         return max(0, free(self.folder) - self._room.reserved() - self._room.keep_free)
 
-    def used(self) -> int:
-        """Bytes of blobs, and of what partial files hold."""
-        partial = 0
-        for path in self._partials.iterdir():
-            with contextlib.suppress(OSError):
-                partial += path.stat().st_blocks * 512
-        return sum(blob.size for blob, _ in self._blobs.all()) + partial
-
     def collect(self, most: int, keep: Collection[str], *, grace: float = GRACE) -> list[str]:
         """Remove layouts and blobs, least recently used first, until blobs have at most `most` bytes. `keep`: layouts
         that stay, as pinned ones do. The names of the layouts that went."""
