@@ -69,6 +69,13 @@ def test_off_a_terminal_a_line_is_said_now_and_then_and_each_wait_once(capsys: p
     assert "100 B/s" in lines[-1]
 
 
+def test_a_folder_of_safetensors_that_is_here_is_sent_to_a_mesh_elsewhere(tmp_path: Path) -> None:
+    folder = weft_tiny.folder()
+    assert folder == sent_path(ELSEWHERE, str(folder), upload=False)
+    assert sent_path(HERE, str(folder), upload=False) is None
+    assert sent_path(ELSEWHERE, f"path:{folder}", upload=False) is None
+
+
 def answer_all(fake: FakeGateway, **upload: tuple[int, Any]) -> None:
     told = {"request": "q-1", "model": "m-1", "revision": "1", "files": "1", "bytes": "9", "upload": "d1"}
     fake.answers["POST", "/api/models"] = (201, told)
@@ -88,6 +95,24 @@ def test_a_deploy_sends_after_it_was_accepted_and_nothing_where_the_mesh_has_it(
     body = fake.asked[0][2]["spec"]
     assert ({"kind": "upload", "name": "m.gguf"}, "llama.cpp") == (body["source"], body["engine"])
     assert file.stat().st_size == body["files"][0]["size"]
+
+
+def test_the_files_of_a_folder_go_one_after_the_other(
+    fake: FakeGateway, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+        (folder / name).write_bytes((weft_tiny.folder() / name).read_bytes())
+        fake.answers["PUT", f"/api/uploads/d1/{name}"] = (200, {"bytes": 9, "size": 9})
+    (folder / "modeling_mine.py").write_text("print('x')")
+    answer_all(fake)
+    deploy(None, fake.url, str(folder), DeployOptions(), wait_s=0, upload=True)
+    sent = ["model.safetensors", "config.json", "tokenizer.json"]
+    assert [f"/api/uploads/d1/{name}" for name in sent] == [path for method, path, _ in fake.asked if method == "PUT"]
+    spec = fake.asked[0][2]["spec"]
+    assert ("model.safetensors", "vllm") == (spec["source"]["name"], spec["engine"])
+    assert "1 of what lies there is not sent, as no engine takes it: modeling_mine.py" in capsys.readouterr().out
 
 
 def test_what_a_mesh_does_not_take_is_said(fake: FakeGateway, file: Path) -> None:

@@ -12,7 +12,8 @@ import weft_tiny
 from blake3 import blake3
 from weft_client.failure import Failure
 from weft_client.gateway import Gateway, Refused
-from weft_client.local_model import LocalModel, local_model, sent_name
+from weft_client.local_files import LocalModel
+from weft_client.local_model import local_model, sent_name
 from weft_client.sending import TRIES, Sending, Sent
 from weft_contracts.content_range import content_range, range_there
 from weft_contracts.uploads import CHECKSUM_HEADER

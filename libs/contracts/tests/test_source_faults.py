@@ -136,8 +136,16 @@ def parts(*names: str) -> list[SourceFile]:
     return [_SENT.model_copy(update={"name": name}) for name in names]
 
 
-@pytest.mark.parametrize("files", [[_SENT], parts("m-00001-of-00002.gguf", "m-00002-of-00002.gguf"), parts("M.GGUF")])
-def test_one_gguf_file_or_the_parts_of_one_may_be_sent(files: list[SourceFile]) -> None:
+@pytest.mark.parametrize(
+    "files",
+    [
+        [_SENT],
+        parts("m-00001-of-00002.gguf", "m-00002-of-00002.gguf"),
+        parts("M.GGUF"),
+        parts("model.safetensors", "config.json", "tokenizer.json", "tokenizer.model", "chat_template.jinja"),
+    ],
+)
+def test_one_gguf_file_the_parts_of_one_or_a_folder_of_safetensors_may_be_sent(files: list[SourceFile]) -> None:
     assert fault_of_upload(UploadSource(name=files[0].name), tuple(files)) is None
 
 
@@ -152,9 +160,15 @@ def test_one_gguf_file_or_the_parts_of_one_may_be_sent(files: list[SourceFile]) 
         (parts("m.gguf", "n.gguf"), "not the parts of one"),
         (parts("m-00001-of-00003.gguf", "m-00002-of-00003.gguf"), "not the parts of one"),
         (parts("m-00002-of-00002.gguf", "m-00001-of-00002.gguf"), "not the parts of one"),
-        (parts("m.bin"), "want the name of a GGUF file"),
+        (parts("m.bin"), "want a GGUF file's name or a safetensors file's"),
         ([_SENT.model_copy(update={"name": "a/m.gguf"})], "its first file 'a/m.gguf'"),
         (parts("m.gguf", "a/m.gguf"), "without a folder"),
+        (parts("m.gguf", "config.json"), "not the parts of one"),
+        (parts("config.json", "m.safetensors"), "first file is 'config.json'"),
+        (parts("m.safetensors", "tokenizer.json"), "no config.json"),
+        (parts("m.safetensors", "config.json", "modeling.py"), "'modeling.py' is none of a folder of safetensors"),
+        (parts("m.safetensors", "config.json", "m.bin"), "'m.bin' is none of a folder of safetensors"),
+        (parts("m.safetensors", "config.json", "a/t.jinja"), "without a folder"),
     ],
 )
 def test_what_is_sent_is_named_sized_and_hashed_before(files: list[SourceFile], said: str) -> None:

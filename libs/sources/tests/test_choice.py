@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from weft_contracts.engines import FileFormat
-from weft_contracts.facts.source import MOST_FILES, HfSource, SourceFile
+from weft_contracts.facts.source import MOST_FILES, SourceFile
 from weft_sources.choice import choose
-from weft_sources.found import Found, FoundFile
+from weft_sources.found import FoundFile
 from weft_sources.gguf_choice import has_component
 from weft_sources.refused import SourceRefused
 
@@ -18,8 +18,7 @@ QUANTISATIONS = ("Q4_K_M", "Q4_K", "Q4_0", "IQ4_XS", "Q8_0", "F16", "BF16", "Q5_
 
 def chosen(names: Sequence[str], formats: Sequence[FileFormat], wanted: str = "", index: bytes = b"") -> list[str]:
     files = tuple(FoundFile(name, 10) for name in names)
-    found = Found(HfSource(repository="a/b"), files)
-    return [file.name for file in choose(found, formats, wanted, "a/b", lambda _: index)]
+    return [file.name for file in choose(files, formats, wanted, "a/b", lambda _: index)]
 
 
 def refusal(names: Sequence[str], formats: Sequence[FileFormat], wanted: str = "", index: bytes = b"") -> str:
@@ -147,7 +146,7 @@ def test_a_name_that_leads_out_of_the_folder_is_passed_over() -> None:
 
 
 def test_a_file_without_a_size_is_passed_over() -> None:
-    found = Found(HfSource(repository="a/b"), (FoundFile("m.gguf", None), FoundFile("n.gguf", 3)))
+    found = (FoundFile("m.gguf", None), FoundFile("n.gguf", 3))
     assert [SourceFile(name="n.gguf", size=3)] == list(choose(found, ("gguf",), "", "a/b", lambda _: b""))
 
 

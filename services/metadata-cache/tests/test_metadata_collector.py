@@ -20,6 +20,7 @@ from weft_metadata_cache.outbound.store import Store
 from weft_runtime.health import Health
 from weft_sources.settings import SourceSettings
 from weft_testing.mesh_server import MeshServer
+from weft_testing.stored_blob import stored_blob
 from weft_testing.wanted_files import QUICK
 
 from .files_server import Answer, FilesServer, files_server
@@ -102,7 +103,7 @@ async def test_each_file_is_fetched_once_though_three_nodes_have_it(
         await asyncio.sleep(0.3)
 
     assert {TOKENIZER, CONFIG} == {fact.file for fact in facts if isinstance(fact, Verified)}
-    assert BODY == await blobs.get(root, TOKENIZER.blake3)
+    assert BODY == await stored_blob(root, TOKENIZER.blake3)
     assert 2 == len(files.asked)
     assert 2 == len(await outcomes(log, 2))
     assert [] == mesh_server.errors
@@ -134,7 +135,7 @@ async def test_what_a_node_serves_wrongly_is_refused_and_taken_from_another(
     assert "n-1" == refused.node
     assert "checksum mismatch" in refused.reason
     assert isinstance(verified, Verified)
-    assert BODY == await blobs.get(root, TOKENIZER.blake3)
+    assert BODY == await stored_blob(root, TOKENIZER.blake3)
 
 
 async def test_what_no_node_serves_rightly_leaves_nothing_behind_and_comes_to_an_end(
@@ -150,7 +151,7 @@ async def test_what_no_node_serves_rightly_leaves_nothing_behind_and_comes_to_an
 
     assert all(isinstance(fact, Refused) and "exceeds cap" in fact.reason for fact in facts)
     assert 2 == len(await outcomes(log, 2))
-    assert not await blobs.has(root, TOKENIZER.blake3)
+    assert await stored_blob(root, TOKENIZER.blake3) is None
 
 
 @pytest.mark.parametrize(("stored", "fetched"), [(BODY, 0), (b"spoilt", 1)])
@@ -166,7 +167,7 @@ async def test_a_sound_blob_is_not_fetched_again_and_a_spoilt_one_is(
 
     assert isinstance(facts[0], Verified)
     assert fetched == len(files.asked)
-    assert BODY == await blobs.get(root, TOKENIZER.blake3)
+    assert BODY == await stored_blob(root, TOKENIZER.blake3)
 
 
 async def test_a_fetch_that_is_cancelled_midway_leaves_nothing_behind(
@@ -180,7 +181,7 @@ async def test_a_fetch_that_is_cancelled_midway_leaves_nothing_behind(
         await asyncio.wait_for(files.asked_once.wait(), 30)
 
     await asyncio.wait_for(files.hung_up.wait(), 30)
-    assert not await blobs.has(root, TOKENIZER.blake3)
+    assert await stored_blob(root, TOKENIZER.blake3) is None
     assert [] == [fact async for commit in log.read("weft.ev.artifact.>") for fact in commit.facts]
 
 
@@ -221,4 +222,4 @@ async def test_the_process_collects_and_stops_in_order(
 
     assert isinstance(facts[0], Verified)
     assert 0 == status
-    assert BODY == await blobs.get(root, TOKENIZER.blake3)
+    assert BODY == await stored_blob(root, TOKENIZER.blake3)

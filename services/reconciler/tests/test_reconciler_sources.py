@@ -7,6 +7,7 @@ import pytest
 from weft_contracts import subjects
 from weft_contracts.commit import Recorded
 from weft_contracts.digest import files_digest, lora_key
+from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.inspection import Requested
 from weft_contracts.facts.lora import LoraAdapter
 from weft_contracts.facts.machine import FileFound, FileMissing
@@ -20,6 +21,7 @@ from weft_contracts.source_faults import MOST_FILES_BYTES
 from weft_contracts.source_keys import source_key
 from weft_contracts.subjects import MESH
 from weft_reconciler.domain.source_readers import ASKED_FIRST, MOST_ASKED
+from weft_reconciler.domain.spec_faults import fault_of_spec
 
 from .story import WEIGHTS, Story
 
@@ -342,6 +344,23 @@ def test_a_model_that_is_sent_is_taken_as_its_sender_tells_it_and_no_node_is_ask
     tried = story.answer(trial)
     assert isinstance(tried, Fulfilled)
     assert files_digest(spec) == tried.result["upload"]
+
+
+OF_A_FOLDER = ("model.safetensors", "config.json", "tokenizer.json")
+
+
+def of_a_folder(**more: object) -> ModelSpec:
+    files = [{"name": name, "size": 1000, "checksum": f"blake3:{'b' * 64}"} for name in OF_A_FOLDER]
+    weights = {"format": "safetensors", "weight_bytes": 1000, "layers": 2}
+    told = {"source": {"kind": "upload", "name": "model.safetensors"}, "engine": "vllm", "files": files}
+    return ModelSpec.model_validate(told | {"weights": weights} | more)
+
+
+def test_a_folder_of_safetensors_that_is_sent_is_taken_where_an_engine_takes_it() -> None:
+    assert fault_of_spec(of_a_folder(), BUILTIN) is None
+    assert "and a folder with safetensors is to be sent" in str(fault_of_spec(of_a_folder(engine="llama.cpp"), BUILTIN))
+    untold = fault_of_spec(of_a_folder(weights={"format": "gguf", "weight_bytes": 9, "layers": 2}), BUILTIN)
+    assert "reads its config.json first" in str(untold)
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from weft_contracts.facts.layers import MOST_LAYER_RUNS, LayerRun
 from weft_contracts.facts.values import MetadataFile
 from weft_gguf.header import read_header
 from weft_gguf.weights import weights_of_header
+from weft_sources.config_weights import kv_bytes_per_token
 from weft_testing.gguf_files import split_model
-from weft_worker_agent.domain.weights import kv_bytes_per_token
 from weft_worker_agent.inbound.files import card_route, listening, metadata_route
 from weft_worker_agent.outbound.files.found import NotFound
 from weft_worker_agent.outbound.files.metadata import Offer, offers

@@ -203,8 +203,11 @@ async def test_a_sender_that_stalls_is_ended_and_what_came_stays(node: Node) -> 
     writer.close()
 
 
-async def test_the_parts_of_a_split_file_come_one_after_the_other(node: Node) -> None:
-    bodies = {f"m-0000{n}-of-00002.gguf": bytes([n]) * 50 for n in (1, 2)}
+@pytest.mark.parametrize(
+    "names", [("m-00001-of-00002.gguf", "m-00002-of-00002.gguf"), ("model.safetensors", "config.json")]
+)
+async def test_the_files_of_a_model_come_one_after_the_other(node: Node, names: tuple[str, ...]) -> None:
+    bodies = {name: bytes([at]) * 50 for at, name in enumerate(names)}
     spec = spec_of(*(file_of(body, name) for name, body in bodies.items()))
     first, second = bodies
     await node.awaits(spec)

@@ -130,7 +130,7 @@ class S3Source(TypedDict):
 
 
 class UploadSource(TypedDict):
-    """A file that somebody sends to the mesh, by its own name."""
+    """Files that somebody sends to the mesh, by the first one's name."""
 
     kind: Literal["upload"]
     name: str

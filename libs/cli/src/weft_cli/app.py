@@ -179,7 +179,7 @@ def deploy(
     concurrency: Annotated[int | None, typer.Option(min=1, max=1024, help="Requests that a copy runs at once.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say whether and where it would fit.")] = False,
     wait: Annotated[float, typer.Option(min=0, help="Seconds to wait until it answers.")] = 120.0,
-    upload: Annotated[bool, typer.Option("--upload", help="Send a GGUF file of this machine.")] = False,
+    upload: Annotated[bool, typer.Option("--upload", help="Send a file or folder of this machine.")] = False,
     state: StateOption = None,
     url: UrlOption = None,
     as_json: JsonOption = False,

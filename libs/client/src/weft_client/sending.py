@@ -10,7 +10,7 @@ from weft_contracts.uploads import CHECKSUM_HEADER, UPLOADS
 
 from weft_client.failure import Failure
 from weft_client.gateway import Gateway, Refused, Unreachable, segment
-from weft_client.local_model import LocalFile, LocalModel
+from weft_client.local_files import LocalFile, LocalModel
 
 CHUNK: Final = 16 << 20
 TRIES: Final = 12

@@ -37,6 +37,8 @@ _SECRETS: Final = frozenset(
 """Parameters of a query that let whoever reads them in."""
 LONGEST: Final = 255
 _END_OF_A_PART: Final = "00001-of-00002.gguf"
+_OF_A_FOLDER: Final = (".safetensors", ".json", ".jinja", ".model", ".tiktoken", ".txt")
+"""Ends of the names that are sent of a folder: weights, and what is read as data. Nothing that runs is among them."""
 
 
 class SourceFault(NamedTuple):
@@ -185,14 +187,35 @@ def fault_of_upload(source: UploadSource, files: SourceFiles) -> str | None:
     if len({file.name for file in files}) < len(files):
         return "the upload tells one file twice"
     for file in files:
-        if not re.fullmatch(PLAIN_NAME, file.name) or not file.name.lower().endswith(".gguf"):
-            return f"the upload's file {file.name!r} is none: want the name of a GGUF file without a folder"
+        if not re.fullmatch(PLAIN_NAME, file.name):
+            return f"the upload's file {file.name!r} is none: want a name without a folder"
         if not file.checksum.startswith("blake3:"):
             return f"the upload's file {file.name!r} has no blake3: want blake3: and 64 hexadecimal digits"
         if file.size < 1:
             return f"the upload's file {file.name!r} is empty"
+    of_one_model = _fault_of_parts if is_gguf_upload(source) else _fault_of_folder
+    return of_one_model(source, files) or fault_of_files(files)
+
+
+def is_gguf_upload(source: UploadSource) -> bool:
+    """Whether a GGUF file is sent; else it is a folder of safetensors."""
+    return source.name.lower().endswith(".gguf")
+
+
+def _fault_of_parts(source: UploadSource, files: SourceFiles) -> str | None:
     stem = source.name[: -len(_END_OF_A_PART)]
     parts = [f"{stem}{at:05}-of-{len(files):05}.gguf" for at in range(1, len(files) + 1)]
     if len(files) > 1 and [file.name for file in files] != parts:
         return "the upload has several files, and they are not the parts of one split GGUF file, from the first on"
-    return fault_of_files(files)
+    return None
+
+
+def _fault_of_folder(source: UploadSource, files: SourceFiles) -> str | None:
+    if not source.name.endswith(".safetensors"):
+        return f"the upload's first file is {source.name!r}: want a GGUF file's name or a safetensors file's"
+    strange = next((file.name for file in files if not file.name.endswith(_OF_A_FOLDER)), None)
+    if strange is not None:
+        return f"the upload's file {strange!r} is none of a folder of safetensors: want {', '.join(_OF_A_FOLDER)}"
+    if "config.json" not in {file.name for file in files}:
+        return "the upload has safetensors files and no config.json, which engines read them by"
+    return None

@@ -36,13 +36,6 @@ async def put(client: Client, name: str, data: bytes | Path) -> None:
             raise LogUnavailable(f"the blob {name} was not taken within {_within(size):.0f} s") from None
 
 
-async def get(client: Client, name: str) -> bytes:
-    """The bytes under a name. Raises KeyError if there are none."""
-    parts: list[bytes] = []
-    await read(client, name, None, parts.append)
-    return b"".join(parts)
-
-
 async def read(client: Client, name: str, size: int | None, take: Callable[[bytes], object]) -> None:
     """Hand the bytes under a name to `take`, piece by piece; what it raises ends the reading. They are not checked.
 
@@ -72,17 +65,6 @@ async def read(client: Client, name: str, size: int | None, take: Callable[[byte
             raise LogUnavailable(f"the blob {name} did not come whole within {_within(told):.0f} s") from None
         finally:
             await pieces.unsubscribe()
-
-
-async def has(client: Client, name: str) -> bool:
-    """Whether a name holds bytes."""
-    with unavailable(f"the blob {name} can't be looked up"):
-        store = await client.jetstream(timeout=_TIMEOUT).object_store(BLOBS.name)
-        try:
-            await store.get_info(name)
-        except ObjectNotFoundError:
-            return False
-        return True
 
 
 def _within(size: int) -> float:

@@ -46,14 +46,6 @@ class Reach:
         host = _lowered(host)
         return (host, None) in self._allow or (host, port) in self._allow
 
-    def fault_of(self, url: str) -> str | None:
-        """Why this URL is not asked, as far as its text tells; None where it may be."""
-        try:
-            self._split(url)
-        except Refused as fault:
-            return str(fault)
-        return None
-
     def place(self, url: str, timeout: float, *, registered: bool = False) -> Place:
         """Resolve once and check all that the name comes to. Raises Refused, and Cut where nothing was found.
 

@@ -127,14 +127,6 @@ class Store:
         """Bytes that a transfer could still reserve, margin included."""
         return max(0, free(self.folder) - self._room.reserved() - self._room.keep_free)
 
-    def used(self) -> int:
-        """Bytes of blobs, and of what partial files hold."""
-        partial = 0
-        for path in self._partials.iterdir():
-            with contextlib.suppress(OSError):
-                partial += path.stat().st_blocks * 512
-        return sum(blob.size for blob, _ in self._blobs.all()) + partial
-
     def leaving(self, most: int, keep: Collection[str], *, grace: float = GRACE) -> Leaving:
         """What `collect` would remove."""
         layouts, blobs = list(self._layouts.all()), list(self._blobs.all())

@@ -6,7 +6,7 @@ from weft_contracts.engines import FileFormat
 from weft_contracts.facts.source import MOST_FILES, SourceFile
 from weft_contracts.shown import shown
 
-from weft_sources.found import Found, usable
+from weft_sources.found import FoundFile, usable
 from weft_sources.gguf_choice import choose_gguf, gguf_models, is_gguf
 from weft_sources.metadata_names import CONFIG, INDEX, is_metadata
 from weft_sources.refused import SourceRefused
@@ -20,7 +20,11 @@ from weft_sources.safetensors_choice import (
 
 
 def choose(
-    found: Found, formats: Sequence[FileFormat], wanted: str, where: str, index: Callable[[SourceFile], bytes]
+    there: Sequence[FoundFile],
+    formats: Sequence[FileFormat],
+    wanted: str,
+    where: str,
+    index: Callable[[SourceFile], bytes],
 ) -> tuple[SourceFile, ...]:
     """What an engine of these formats takes: its weights, the file that it is told first, and then the metadata.
 
@@ -29,10 +33,10 @@ def choose(
     """
     if not formats:
         raise SourceRefused(f"{where} has files, and this engine takes none")
-    files = usable(file for file in found.files if _matters(file.name))
+    files = usable(file for file in there if _matters(file.name))
     format = _format(files, formats, wanted)
     if format is None:
-        refuse_pickles([file.name for file in found.files], where)
+        refuse_pickles([file.name for file in there], where)
         want = " or ".join("a GGUF model" if each == "gguf" else "safetensors files" for each in formats)
         raise SourceRefused(f"{where} holds nothing that this engine loads: it takes {want}")
     if format == "gguf":

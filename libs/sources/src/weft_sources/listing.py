@@ -52,7 +52,7 @@ def list_source(source: RemoteSource, formats: Sequence[FileFormat], settings: S
     def index(file: SourceFile) -> bytes:
         return read_small(pinned, file, settings, MOST_INDEX)
 
-    files = choose(found, formats, wanted, told_source(source), index)
+    files = choose(found.files, formats, wanted, told_source(source), index)
     return Listing(pinned, files, found.licence, found.gated)
 
 

@@ -54,8 +54,9 @@ def deploy(
     gateway = locate.gateway(folder, url)
     path = uploads.sent_path(gateway, source, upload=upload)
     name = _name(source, wanted, quiet=as_json)
+    asked = spec(source, wanted)
     model = None if path is None else uploads.looked_at(path, quiet=as_json)
-    asked = spec(source, wanted) | ({} if model is None else model.spec)
+    asked |= {} if model is None else model.spec
     with naming_options(DEPLOY), _told_of_name(name):
         if dry_run:
             from weft_cli.commands.dry_run import show_dry_run

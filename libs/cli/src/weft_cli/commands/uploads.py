@@ -1,13 +1,17 @@
-"""`weft deploy` of a file of this machine, for a mesh whose workers are on others: it is sent."""
+"""`weft deploy` of a file or folder of this machine, for a mesh whose workers are on others: it is sent."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft_client.failure import Exit, Failure
 from weft_client.gateway import Gateway
-from weft_client.local_model import LocalModel, local_model
+from weft_client.local_files import LocalModel
+from weft_client.local_folder import is_model_folder
+from weft_client.local_model import local_model
 from weft_client.sending import Sending, Sent
+from weft_client.sources import fileless
 from weft_client.units import size
+from weft_sources.words import candidates
 
 from weft_cli.commands.upload_bar import UploadBar
 
@@ -18,29 +22,36 @@ _PATH = "path:"
 
 
 def sent_path(gateway: Gateway, source: str, *, upload: bool) -> Path | None:
-    """The file that is to be sent; None: the source lies where workers find it. `upload`: it was asked for.
+    """The file or folder that is to be sent; None: the source lies where workers find it. `upload`: it was asked for.
 
-    A GGUF file that is here is sent to a mesh elsewhere; `path:` names one on the workers. Raises Failure with status 2
-    for what isn't here.
+    A GGUF file or a folder of safetensors that is here is sent to a mesh elsewhere; `path:` names one on the workers.
+    Raises Failure with status 2 for what isn't here.
     """
     path = Path(source.removeprefix(_PATH)).expanduser()
     if upload:
         if not path.exists():
             raise Failure(f"--upload {source}: there is no such file on this machine", Exit.USAGE)
         return path.absolute()
-    here = not source.startswith(_PATH) and path.suffix.lower() == ".gguf" and path.is_file()
-    return path.absolute() if here and not gateway.near else None
+    if gateway.near or source.startswith(_PATH) or fileless(source):
+        return None
+    here = is_model_folder(path) or (path.suffix.lower() == ".gguf" and path.is_file())
+    return path.absolute() if here else None
 
 
 def looked_at(path: Path, *, quiet: bool) -> LocalModel:
-    """What the file is, whole. Raises Failure."""
+    """What the model is, whole, and what of a folder is left out. Raises Failure."""
     if not quiet:
         print(f"reading {path}: its hash tells the mesh what comes", flush=True)
     bar = UploadBar(quiet=quiet)
     try:
-        return local_model(path, lambda done, total: bar.told(Sent(done, total)))
+        model = local_model(path, lambda done, total: bar.told(Sent(done, total)))
     finally:
         bar.clear()
+    if model.others and not quiet:
+        print(
+            f"  {len(model.others)} of what lies there is not sent, as no engine takes it: {candidates(model.others)}"
+        )
+    return model
 
 
 def send(gateway: Gateway, answer: "Deployed", model: LocalModel, *, quiet: bool) -> int:

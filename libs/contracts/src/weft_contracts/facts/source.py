@@ -99,7 +99,8 @@ class UploadSource(Value, frozen=True):
 
     kind: Literal["upload"] = "upload"
     name: Annotated[str, Field(max_length=255, pattern=PLAIN_NAME)]
-    """Of the file that an engine is told first, the only one in most."""
+    """Of the file that an engine is told first: a GGUF file, the only one in most; or the first weights of a folder of
+    safetensors."""
 
 
 RemoteSource = HfSource | HttpsSource | S3Source

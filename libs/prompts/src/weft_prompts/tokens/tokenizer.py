@@ -3,12 +3,11 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final
 
 import tokenizers
 
-from weft_prompts.tokens.bounds import MAX_BYTES, checked, growth, is_object
+from weft_prompts.tokens.bounds import checked, growth, is_object
 from weft_prompts.tokens.cuts import Cuts, cuts_of
 from weft_prompts.tokens.refusal import NoTokenizer
 
@@ -41,12 +40,6 @@ class Tokenizer:
         self._native = _loaded(data)
         self.cuts: Cuts | None = cuts_of(self.added, lambda text, ends: self.encode(text, ends=ends))
         """where a text may be cut; None: nowhere"""
-
-    @classmethod
-    def read(cls, path: Path) -> "Tokenizer":
-        """The same from a file; raises also OSError. No more is read than may be taken."""
-        with path.open("rb") as file:
-            return cls(file.read(MAX_BYTES + 1))
 
     @property
     def vocabulary(self) -> int:

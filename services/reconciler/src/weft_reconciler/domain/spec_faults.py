@@ -17,7 +17,7 @@ from weft_contracts.facts.source import (
 )
 from weft_contracts.facts.values import ModelSpec
 from weft_contracts.secrets import MOST_IN_A_SPEC, NAMED, is_secret_name, secrets_in
-from weft_contracts.source_faults import fault_of_remote, fault_of_upload
+from weft_contracts.source_faults import fault_of_remote, fault_of_upload, is_gguf_upload
 from weft_contracts.spec_secrets import secrets_of
 from weft_fleet import NodeView
 from weft_placement.claim import ClaimUnknown, need_of
@@ -87,11 +87,16 @@ def _files(spec: ModelSpec, engines: Profiles) -> str | None:
 def _sent(spec: ModelSpec, engines: Profiles) -> str | None:
     """What is wrong with what is said of files that are to be sent."""
     weights = spec.weights
-    if weights.format != "gguf" or not weights.weight_bytes or not weights.layers:
-        return "the upload tells no weights: whoever sends a GGUF file reads its header first"
+    format: FileFormat = (
+        "gguf" if isinstance(spec.source, UploadSource) and is_gguf_upload(spec.source) else "safetensors"
+    )
+    untold = not weights.weight_bytes or (format == "gguf" and not weights.layers)
+    if weights.format != format or untold:
+        read = "a GGUF file reads its header" if format == "gguf" else "a folder of safetensors reads its config.json"
+        return f"the upload tells no weights: whoever sends {read} first"
     profile = engines.get(spec.engine)
-    if profile is not None and profile.formats and "gguf" not in profile.formats:
-        return f"the engine {spec.engine} takes {_WRITTEN[profile.formats[0]]}, and a GGUF file is to be sent"
+    if profile is not None and profile.formats and format not in profile.formats:
+        return f"the engine {spec.engine} takes {_WRITTEN[profile.formats[0]]}, and {_WRITTEN[format]} is to be sent"
     size = sum(file.size for file in spec.files)
     if weights.weight_bytes > size:
         return f"the upload has {size} bytes, and tells of {weights.weight_bytes} bytes of weights in them"

@@ -107,7 +107,7 @@ class OfBucket(S3Source, frozen=True, extra="forbid"):
 
 class Sent(UploadSource, frozen=True, extra="forbid"):
     """Files that whoever deploys sends to the mesh, once it is accepted: see `PUT /api/uploads/{upload}/{file}`. The
-    spec tells them in `files`, and what the header of the first says in `weights`."""
+    spec tells them in `files`, and in `weights` what the header of a GGUF file or a folder's `config.json` says."""
 
 
 class SentFile(SourceFile, frozen=True, extra="forbid"):
@@ -115,9 +115,10 @@ class SentFile(SourceFile, frozen=True, extra="forbid"):
 
 
 class SentWeights(Weights, frozen=True, extra="forbid"):
-    """What the header of a file says that is to be sent: what its memory is computed from."""
+    """What the header of a file says that is to be sent, or a folder's `config.json`: what its memory is computed
+    from."""
 
-    format: Literal["gguf", "none"] = "none"
+    format: Literal["gguf", "safetensors", "none"] = "none"
 
 
 class Lora(BaseModel, frozen=True, extra="forbid"):
@@ -142,9 +143,11 @@ class SpecBody(BaseModel, frozen=True, extra="forbid"):
     strategy: Literal["binpack", "spread"] = "binpack"
     adapters: Annotated[tuple[Lora, ...], Field(max_length=MOST_LORA_ADAPTERS)] = ()
     files: Annotated[tuple[SentFile, ...], Field(max_length=MOST_FILES)] = ()
-    """Of a source of kind `upload` alone: a GGUF file, or the parts of a split one in order, each with its blake3."""
+    """Of a source of kind `upload` alone: a GGUF file, or the parts of a split one in order; or a folder's safetensors
+    files and then its small ones. Each with its blake3."""
     weights: SentWeights = SentWeights()
-    """Of a source of kind `upload` alone: what the file's header says, as `weft deploy` reads it."""
+    """Of a source of kind `upload` alone: what the file's header or the folder's `config.json` says, as `weft deploy`
+    reads it."""
 
     @field_validator("files", "weights")
     @classmethod

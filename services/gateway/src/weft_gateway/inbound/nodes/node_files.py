@@ -1,7 +1,8 @@
 """`/api/node/files/near`, `…/reader`, `…/going`: whom a node asks for the files that it needs, who may be given them,
 and whether a copy may go.
 
-All are decided from the folded log, in memory: an assignment that stands is what a node needs files for.
+All are decided from the folded log, in memory: a node needs files for an assignment that stands, or because it was
+wished that it has them.
 """
 
 import time
@@ -39,7 +40,8 @@ _READER = msgspec.json.Decoder(FilesReaderBody)
 
 
 class NodeFiles:
-    """The routes. They tell a node nothing of files that no assignment of its names, and a node may ask so often."""
+    """The routes. They tell a node nothing of files that no assignment and no wish of its names, and a node may ask
+    so often."""
 
     def __init__(
         self,
@@ -115,7 +117,8 @@ class NodeFiles:
 
     def _check_needs(self, node: NodeView, files: str, needed: bool) -> None:
         if not needed:
-            sentence = f"Nothing that node {node.name!r} is to run needs the files {files}."
+            why = "nothing that it is to run has them, and nobody wished it to fetch them"
+            sentence = f"Node {node.name!r} needs no files {files}: {why}."
             raise Refused(403, sentence, code="files_not_assigned")
 
     def _serves(self, id: NodeId) -> bool:

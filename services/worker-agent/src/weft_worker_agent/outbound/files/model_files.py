@@ -1,11 +1,9 @@
 """Looks at a model's files on this node: are they there, can the engine load them, what do they say."""
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
 
 from weft_contracts.digest import LORA
 from weft_contracts.engines import BUILTIN, FileFormat, Profiles
@@ -13,15 +11,15 @@ from weft_contracts.facts.source import BuiltinSource, PathSource, Source
 from weft_contracts.facts.values import Weights
 from weft_contracts.source_keys import NoSource, source_of
 from weft_gguf.weights import weights_of_header
+from weft_sources.config_weights import MOST_CONFIG, config_body, weights_of_config
+from weft_sources.metadata_names import CONFIG
+from weft_sources.refused import SourceRefused
 
-from weft_worker_agent.domain.weights import weights_of_config
 from weft_worker_agent.outbound.files.fingerprint import fingerprint
 from weft_worker_agent.outbound.files.found import Found, NotFound
 from weft_worker_agent.outbound.files.lora_files import look_at_lora
 from weft_worker_agent.outbound.files.metadata import offers
 from weft_worker_agent.outbound.files.sources import Files, SourceMissing, files_of
-
-CONFIG, MAX_CONFIG = "config.json", 4 << 20
 
 
 def look(source: str, engine: str, engines: Profiles = BUILTIN, formats: Sequence[FileFormat] = ()) -> Found:
@@ -128,23 +126,15 @@ def _safetensors(files: Files, engine: str) -> tuple[Found, list[Path]]:
     for each in (config, *parts):
         if not each.is_file():  # a pipe or a device has no end, and may be led to by a link
             raise NotFound(f"{each} is no ordinary file")
-    if config.stat().st_size > MAX_CONFIG:
+    if config.stat().st_size > MOST_CONFIG:
         raise NotFound(f"{config} is larger than any model's configuration")
     content = config.read_bytes()
     size = sum(part.stat().st_size for part in parts)
-    weights = weights_of_config(config_body(content, str(config)), size)
-    return Found(folder, size, weights, offers(files.metadata_folders, shipped=files.shipped)), parts
-
-
-def config_body(content: bytes, where: str) -> dict[str, Any]:
-    """A model's configuration; `where` names the file to people. Raises NotFound."""
     try:
-        body: Any = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise NotFound(f"{where} is no JSON: {error}") from None
-    if not isinstance(body, dict):
-        raise NotFound(f"{where} holds no JSON object")
-    return cast("dict[str, Any]", body)
+        weights = weights_of_config(config_body(content, str(config)), size)
+    except SourceRefused as refused:
+        raise NotFound(str(refused)) from None
+    return Found(folder, size, weights, offers(files.metadata_folders, shipped=files.shipped)), parts
 
 
 _READERS: Mapping[FileFormat, Callable[[Files, str], tuple[Found, list[Path]]]] = {

@@ -13,13 +13,13 @@ from weft_files.faults import Fault, NotFetched
 from weft_gguf.header import GgufError, NotGguf, Part, read_part_from
 from weft_gguf.split import read_named_model
 from weft_gguf.weights import weights_of_header
+from weft_sources.config_weights import MOST_CONFIG, config_body, weights_of_config
 from weft_sources.listing import list_source, open_ranged, read_small
+from weft_sources.metadata_names import CONFIG
 from weft_sources.refused import SourceRefused
 from weft_sources.settings import SourceSettings
 
-from weft_worker_agent.domain.weights import weights_of_config
 from weft_worker_agent.outbound.files.found import NotFound
-from weft_worker_agent.outbound.files.model_files import CONFIG, MAX_CONFIG, config_body
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +108,6 @@ def _safetensors(source: RemoteSource, files: dict[str, SourceFile], settings: S
     config = files.get(CONFIG)
     if config is None:
         raise NotFound(f"{where} holds safetensors files and no {CONFIG}")
-    body = config_body(read_small(source, config, settings, MAX_CONFIG), f"{CONFIG} of {where}")
+    body = config_body(read_small(source, config, settings, MOST_CONFIG), f"{CONFIG} of {where}")
     size = sum(file.size for name, file in files.items() if name.endswith(".safetensors"))
     return weights_of_config(body, size)

@@ -1,7 +1,7 @@
 """What a folder's `config.json` says of the memory that a token takes."""
 
 from weft_gguf.weights import KV_VALUE_BYTES
-from weft_worker_agent.domain.weights import weights_of_config
+from weft_sources.config_weights import weights_of_config
 
 
 def test_latent_attention_keeps_one_compressed_vector_and_its_positions_a_token_and_layer() -> None:

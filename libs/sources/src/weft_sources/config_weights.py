@@ -1,10 +1,27 @@
-"""What a claim is computed from, out of a model's own description. Of a GGUF file: `weft_gguf.weights`."""
+"""What a claim is computed from, out of a model's `config.json`. Of a GGUF file: `weft_gguf.weights`."""
 
+import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final, cast
 
 from weft_contracts.facts.values import Weights
 from weft_gguf.weights import KV_VALUE_BYTES
+
+from weft_sources.refused import SourceRefused
+
+MOST_CONFIG: Final = 4 << 20
+"""Of `config.json`, in bytes; that of the largest models is a few KB."""
+
+
+def config_body(content: bytes, where: str) -> dict[str, Any]:
+    """A model's configuration; `where` names the file to people. Raises SourceRefused."""
+    try:
+        body: Any = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise SourceRefused(f"{where} is no JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise SourceRefused(f"{where} holds no JSON object")
+    return cast("dict[str, Any]", body)
 
 
 def kv_bytes_per_token(layers: int, kv_heads: int, head_length: int) -> int:
