@@ -56,7 +56,7 @@ def test_files_outlive_their_hub_and_the_node_that_fetched_them_in_the_meshs_sto
             until(
                 "the other serves it",
                 lambda: [each for each in mesh.ready_replicas("stored") if each["id"] != first["id"]],
-                120,
+                60,
             )
             assert PARIS == mesh.ask(model="stored")
             # then it had all others from the bucket, and put right what was wrong there

@@ -71,6 +71,15 @@ async def test_a_server_that_knows_no_conditions_gets_the_same_file_again(server
     assert [BODY] == list(server.buckets["mesh"].values())
 
 
+async def test_proxies_of_the_environment_are_not_asked(
+    server: BucketServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    checksum, size, path = laid(tmp_path)
+    assert await bucket_for(server).put(checksum, size, path)
+
+
 async def test_what_is_wrong_there_is_put_right_when_that_is_asked(server: BucketServer, tmp_path: Path) -> None:
     bucket, (checksum, size, path) = bucket_for(server), laid(tmp_path)
     key = f"our/files/sha256/{checksum.digits}"

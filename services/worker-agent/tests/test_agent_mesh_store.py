@@ -5,12 +5,13 @@ import hashlib
 import random
 import socket
 from collections.abc import AsyncGenerator, Generator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from blake3 import blake3
 from prometheus_client import REGISTRY
-from weft_contracts.facts.source import HttpsSource, PathSource, SourceFile, UploadSource
+from weft_contracts.facts.source import HfSource, HttpsSource, PathSource, SourceFile, UploadSource
 from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import ReplicaId
 from weft_sources.content_bucket import ContentBucket, bucket_of
@@ -180,6 +181,23 @@ async def test_a_store_that_is_away_costs_one_look_and_is_named_when_the_source_
     source.away = True
     with pytest.raises(FetchFailed, match=r"a\.gguf answers 503; the mesh's store s3://mesh/files answers 503"):
         await fetched(two, spec)
+
+
+@pytest.mark.parametrize("refuses", ["for want of its secret", "since no hub is to be asked"])
+async def test_the_store_gives_what_the_source_refuses_to_this_node(
+    mesh: Mesh, buckets: BucketServer, spec: ModelSpec, refuses: str
+) -> None:
+    locked: HttpsSource | HfSource = HttpsSource(url="https://example.org/a.gguf", secret="kept")
+    if "hub" in refuses:
+        mesh.settings = replace(mesh.settings, offline=True)
+        locked = HfSource(repository="o/r", revision="0" * 40)
+    refused = spec.model_copy(update={"source": locked})
+    node = await mesh.node("one")
+    with pytest.raises(FetchFailed, match="can't be"):
+        await fetched(node, refused)
+    for key, body in KEYS.items():
+        buckets.put("mesh", key, body)
+    assert FILES == await fetched(node, refused)
 
 
 async def test_a_store_that_takes_nothing_fails_no_fetch_and_is_left_until_a_file_comes_anew(

@@ -25,7 +25,7 @@ def test_what_came_from_its_source_is_put_at_once_and_the_rest_by_chance() -> No
 
 
 def test_what_is_there_is_not_looked_at_again_until_it_comes_anew() -> None:
-    puts = {"a": after_put(Put(1.0, over=True))}
+    puts = {"a": after_put(Put(1.0))}
     assert next_put(puts, 1e9) is None
     assert puts == puts_of(["a"], {}, puts, 5.0, half)
     again = puts_of(["a"], {"a": True}, puts, 5.0, half)

@@ -48,15 +48,13 @@ def puts_of(
 
 def next_put(puts: Mapping[str, Put], now: float) -> str | None:
     """The file to be put now: of those that are due what failed least, and then what waits longest."""
-    due = (
-        (put.failed, put.next_at, checksum) for checksum, put in puts.items() if not put.ended and now >= put.next_at
-    )
-    return min(due, default=(0, 0.0, None))[2]
+    due = (each for each, put in puts.items() if not put.ended and now >= put.next_at)
+    return min(due, key=lambda each: (puts[each].failed, puts[each].next_at), default=None)
 
 
 def after_put(put: Put) -> Put:
     """It is there."""
-    return replace(put, ended=True, over=False)
+    return replace(put, ended=True)
 
 
 def after_failed_put(put: Put, now: float, *, lasting: bool) -> Put:
