@@ -2,6 +2,7 @@
 
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import weft_tiny
@@ -18,7 +19,11 @@ def test_eight_agents_that_begin_at_once_take_a_file_from_its_hub_once(tmp_path:
     body = weft_tiny.gguf_path().read_bytes() + bytes(8 << 20)
     with hub_server() as hub:
         hub.repository("o/tiny-GGUF", {GGUF: body})
-        settings = {"WEFT_HUB": hub.url, "WEFT_SOURCES_ALLOW": "127.0.0.1", "HF_HOME": str(tmp_path / "hf")}
+        settings: dict[str, Any] = {
+            "WEFT_HUB": hub.url,
+            "WEFT_SOURCES_ALLOW": "127.0.0.1",
+            "HF_HOME": str(tmp_path / "hf"),
+        }
         mesh = MeshUnderTest(tmp_path, workers=NODES, **settings)
         with closing(mesh):
             mesh.up("--no-model")

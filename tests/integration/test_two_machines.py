@@ -8,6 +8,7 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,6 +17,8 @@ import pytest
 from weft_testing.lan import Lan, wired
 from weft_testing.story import MeshUnderTest, until
 from weft_testing.wired_mesh import Door, WorkerUnderTest, client
+
+from . import own_gguf
 
 pytestmark = pytest.mark.slow
 NAMES = ("left", "right")
@@ -205,6 +208,37 @@ def test_a_machine_is_drained_under_load_and_no_request_fails(both: Machines) ->
     # and it works again once the drain is lifted
     assert 0 == mesh.weft("nodes", "resume", name).returncode
     until("two replicas are ready again", lambda: len(both.serving("shared")) == 2, 60)
+
+
+@pytest.mark.sabotage("unpublished-words")
+def test_a_private_model_runs_on_two_machines_without_a_hub_or_a_shared_disk(both: Machines, tmp_path: Path) -> None:
+    mesh = both.mesh
+    # given machines that take one replica of a model each, and a file that nobody else has
+    for name in NAMES:
+        capped = mesh.http.put(f"{mesh.url}/api/nodes/{name}/max-replicas-per-model", json={"value": 1})
+        capped.raise_for_status()
+    file = own_gguf.write(tmp_path / "private.gguf")
+    content = file.read_bytes()
+    # when it is sent to the mesh, and then gone from where it was
+    sent = mesh.weft("deploy", str(file), "--upload", "--replicas", "2", "--wait", "120", timeout=150)
+    assert 0 == sent.returncode, sent.stdout + sent.stderr
+    file.unlink()
+    # then both machines serve it, each from its own disk
+    until("both serve it", lambda: {r["node_name"] for r in both.serving("private")} == {*NAMES}, 60)
+    for name in NAMES:
+        (there,) = both.workers[name].state.rglob("layouts/*/private.gguf")
+        assert content == there.read_bytes()
+
+    # and the gateway, which has no file of it, makes its prompts from what a machine publishes
+    def made_here() -> bool:
+        assert 200 == mesh.chat("What is the capital of France?", "private", max_tokens=4).status_code
+        return mesh.http.get(f"{mesh.url}/v1/models/private").json()["weft"]["no_tokenizer"] is None
+
+    until("the gateway makes its prompts", made_here, 60)
+    assert "Paris" in mesh.ask(model="private")
+    for name in NAMES:
+        mesh.http.put(f"{mesh.url}/api/nodes/{name}/max-replicas-per-model", json={"value": 0})
+    assert 0 == mesh.weft("remove", "private").returncode
 
 
 @dataclass(frozen=True)

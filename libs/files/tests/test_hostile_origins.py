@@ -1,10 +1,11 @@
 """What a hostile server sends is refused, bounded and named, and leaves nothing."""
 
+import re
 import socket
 import time
 
 import pytest
-from weft_files import Address, NotFetched, Reach, Resolver, Store
+from weft_files import Address, Bounds, NotFetched, Reach, Resolver, Store
 from weft_testing.origin import Request, Send, closing, head, ranged, serving, whole
 from weft_testing.wanted_files import content, left, wanted
 
@@ -188,6 +189,34 @@ async def test_a_hubs_redirect_is_followed_without_the_secret_and_only_to_where_
             evil = Address(origin.url.replace("model.gguf", "other"), headers, "hub")
             with pytest.raises(NotFetched, match="localhost:9 in WEFT_SOURCES_ALLOW"):
                 await resolver.fetch(wanted(b"other"), [evil])
+
+
+@pytest.mark.parametrize(
+    ("location", "reason"),
+    [
+        ("http://example.org/x", "is plain http"),
+        ("https://10.0.0.1/x", "no public address"),
+        ("https://[::1]/x", "no public address"),
+        ("http://169.254.169.254/latest", "is plain http"),
+        ("https://169.254.169.254/latest", "link-local"),
+        ("http://127.1:1/x", "127.1"),
+        ("file:///etc/passwd", "want an address that begins with https://"),
+        ("//localhost:9/x", "localhost:9"),
+        ("https://user:pass@example.org/x", "holds a user"),
+    ],
+)
+async def test_a_hub_leads_nobody_to_plain_http_or_into_the_own_network(
+    store: Store, bounds: Bounds, location: str, reason: str
+) -> None:
+    def leads_on(taken: socket.socket, request: Request) -> None:
+        taken.sendall(head(302, location=location, content_length=0))
+
+    with serving(leads_on) as origin:
+        resolver = Resolver(store, Reach([f"127.0.0.1:{origin.port}"]), bounds=bounds)
+        with pytest.raises(NotFetched, match=re.escape(reason)):
+            await resolver.fetch(wanted(SMALL), [Address(origin.url, {}, "hub")])
+        resolver.close()
+    assert [] == left(store)
 
 
 async def test_redirects_in_a_circle_end(resolver: Resolver) -> None:

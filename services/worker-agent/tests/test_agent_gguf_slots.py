@@ -104,6 +104,20 @@ async def test_another_file_under_the_same_name_is_another_models(model: Path, t
     assert MADE[1:] == _names(await slots.offers(model))
 
 
+async def test_what_an_agent_left_half_made_is_cleared_and_not_offered(tmp_path: Path) -> None:
+    # given an agent that was killed while it made them
+    left = tmp_path / "slots" / "making-0123456789abcdef"
+    left.mkdir(parents=True)
+    (left / "tokenizer.json").write_bytes(b'{"half": ')
+
+    made = await GgufSlots(tmp_path / "slots").offers(weft_tiny.gguf_path())
+
+    assert not left.exists()
+    (tokenizer,) = [offer for offer in made if offer.file.name == "tokenizer.json"]
+    assert isinstance(tokenizer.content, Path)
+    assert "model" in json.loads(tokenizer.content.read_bytes())
+
+
 @pytest.mark.parametrize("python", ["/no/python", "/bin/false"])
 async def test_where_none_can_be_made_nothing_is_offered_and_it_is_tried_again(
     model: Path, tmp_path: Path, python: str
