@@ -1,6 +1,7 @@
 """A model of a hub: deployed by its name, fetched once, verified, and served by as many replicas as are wanted."""
 
 from collections.abc import Generator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ PARIS = "The capital of France is Paris."
 class Lying(HubFile):
     """Its hub names another content than it gives."""
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         return "0" * 64
 

@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
 from weft_contracts.facts.source import S3Source
+from weft_contracts.shown import public
 from weft_contracts.source_keys import source_of
 from weft_files.address import Address
 from weft_files.checksum import Checksum
@@ -17,7 +18,6 @@ from weft_sources.asking import ask
 from weft_sources.bucket import STATUS, bucket_address, check_answer, endpoint_of, opened
 from weft_sources.refused import SourceAway, SourceRefused
 from weft_sources.settings import SourceSettings
-from weft_sources.words import public
 
 WANTED: Final = "want s3://<bucket>/<prefix>, and behind it ?endpoint=<URL>&region=<name> where it isn't Amazon's"
 PART: Final = 8 << 20
