@@ -1,6 +1,7 @@
 """What a node says of its installs, loads and memory is shown by a real gateway, and gone when it says so."""
 
 import json
+import secrets
 from collections.abc import Callable, Generator
 from typing import Any
 from urllib.parse import urlsplit
@@ -243,7 +244,7 @@ async def test_why_a_models_prompts_are_not_made_is_the_same_sentence_everywhere
 
     # given a model whose tokenizer nobody gives: its node is gone, and nothing was kept
     page.open(world.url)
-    body = b'{"model": {}}'
+    body = f'{{"model": {{}}, "of": "{secrets.token_hex(8)}"}}'.encode()  # no gateway of this host has it
     ready = Ready(
         epoch=1,
         incarnation=Incarnation("i-1"),

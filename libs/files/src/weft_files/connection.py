@@ -136,7 +136,7 @@ class Connection:
             except OSError as error:
                 fault = error
         self._sockets.check()
-        raise Cut(f"no connection: {fault or 'out of time'}")
+        raise Cut(f"takes no connection: {fault or 'out of time'}")
 
     @property
     def idle(self) -> bool:
