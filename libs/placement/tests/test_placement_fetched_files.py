@@ -3,13 +3,14 @@
 import pytest
 from weft_contracts.digest import files_digest
 from weft_contracts.facts.layers import LayerRun
-from weft_contracts.facts.machine import FileFound, FileMissing, FilesCame, FilesGone, Reported
+from weft_contracts.facts.machine import FileFound, FileMissing, FilesCame, FilesFailed, FilesGone, Reported
+from weft_contracts.facts.node import FilesRetired, FilesWanted
 from weft_contracts.facts.source import HfSource, SourceFile, UploadSource
 from weft_contracts.facts.values import Backend, Hardware, ModelSpec, Weights
 from weft_contracts.formats import READS
 from weft_contracts.ids import InspectionId, NodeId
 from weft_contracts.source_keys import source_key
-from weft_contracts.subjects import machine
+from weft_contracts.subjects import machine, node
 from weft_placement import NoPlace, Placement, Policy, decide_placement, dry_run
 from weft_placement.explain import explain
 from weft_placement.filters.disk import STAYS_FREE, room_for
@@ -74,6 +75,37 @@ def test_a_full_disk_that_has_the_files_passes_until_they_are_gone() -> None:
     # when, then
     log.add(machine(full), FilesGone(files=files_digest(SPEC)))
     assert isinstance(placed(log), dict)
+
+
+def test_what_a_node_is_to_fetch_ahead_of_need_is_not_free_until_it_came_or_failed_or_is_wanted_no_more() -> None:
+    # given two nodes with room for the files and a little more, of which one is to fetch others first
+    other = SPEC.model_copy(update={"files": (SourceFile(name="other.gguf", size=2 * GIB),)})
+    digest = files_digest(other)
+    wanted = FilesWanted(files=digest, source=PINNED, listed=other.files, bytes=2 * GIB)
+    log = FleetLog()
+    id = with_disk(log, "promised", room_for(12 * GIB) - 1)
+    log.add(node(id), wanted)
+    # then it has no room
+    refusals = placed(log)
+    assert isinstance(refusals, dict)
+    assert any("too little disk" in each for each in refusals)
+    (replica,) = log.fleet.replicas
+    (answer,) = explain(log.fleet, replica).answers
+    assert "2.10 GiB of it for files that it is to fetch" in str(answer.refusal)
+    # when they came, failed, or are wanted no more, then it has
+    for over in (FilesCame(files=digest, bytes=2 * GIB), FilesFailed(files=digest, reason="the hub is away")):
+        log = FleetLog()
+        id = with_disk(log, "promised", room_for(12 * GIB) - 1)
+        log.add(node(id), wanted)
+        log.add(machine(id), over)
+        assert id == placed(log)
+    log.add(node(id), FilesRetired(files=digest))
+    assert id == placed(log)
+    # and of the same files nothing is promised twice
+    log = FleetLog()
+    id = with_disk(log, "promised", room_for(10 * GIB))
+    log.add(node(id), FilesWanted(files=files_digest(SPEC), source=PINNED, listed=FILES, bytes=10 * GIB))
+    assert id == placed(log)
 
 
 def test_a_node_that_has_the_files_is_preferred_over_those_that_would_fetch_them() -> None:

@@ -2,13 +2,14 @@
 
 import importlib.resources
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from weft_prompts.tokens.cuts import MAX_ADDED, MAX_MARKER, MAX_MARKERS, safe_markers
+from weft_prompts.tokens.cuts import MAX_ADDED_CHARACTERS, MAX_MARKER, MAX_MARKERS, safe_markers
 from weft_prompts.tokens.prefix_cache import PrefixCache
 from weft_prompts.tokens.tokenizer import Tokenizer
 
@@ -75,12 +76,15 @@ def test_texts_are_cut_only_at_tokens_that_no_other_can_overlap():
     assert ["<e>"] == safe_markers(added)
 
 
-SPECIALS = tuple({"content": f"<{number:04}>", "special": True} for number in range(MAX_ADDED))
+SPECIALS = tuple({"content": f"<{number:04}>", "special": True} for number in range(2000))
 
 
 def test_a_file_of_many_or_long_added_tokens_has_its_texts_not_cut():
     assert MAX_MARKERS == len(safe_markers(SPECIALS))
-    assert [] == safe_markers((*SPECIALS, {"content": "<one more>"}))
+    rest = MAX_ADDED_CHARACTERS - sum(len(str(each["content"])) for each in SPECIALS)
+    filling = [{"content": "x" * MAX_MARKER}] * (rest // MAX_MARKER) + [{"content": "y" * (rest % MAX_MARKER)}]
+    assert MAX_MARKERS == len(safe_markers((*SPECIALS, *filling)))
+    assert [] == safe_markers((*SPECIALS, *filling, {"content": "z"}))
     assert ["<a>"] == safe_markers(({"content": "<a>", "special": True}, {"content": "b" * MAX_MARKER}))
     assert [] == safe_markers(({"content": "<a>", "special": True}, {"content": "b" * (MAX_MARKER + 1)}))
 
@@ -122,13 +126,25 @@ def test_where_texts_may_be_cut_is_known_once_a_tokenizer_is_loaded(monkeypatch:
     assert ["Hello", "<|im_end|>"] == asked
 
 
-def test_texts_of_a_file_of_more_added_tokens_are_tokenized_whole():
+def with_many(contents: Iterable[str]) -> Tokenizer:
+    """The shipped one with as many control tokens more."""
     told = json.loads(SHIPPED.read_text())
-    many = [
-        told["added_tokens"][0] | {"id": 2048 + number, "content": f"<{number}>"} for number in range(MAX_ADDED + 1)
-    ]
-    tokenizer = Tokenizer(json.dumps(told | {"added_tokens": told["added_tokens"] + many}).encode())
-    cache = PrefixCache()
+    own = told["added_tokens"]
+    many = [own[0] | {"id": 2048 + number, "content": content} for number, content in enumerate(contents)]
+    return Tokenizer(json.dumps(told | {"added_tokens": own + many}).encode())
+
+
+def test_texts_of_a_file_of_many_added_tokens_are_cut_and_have_the_same_ids():
+    tokenizer, cache = with_many(f"<|audio_{number}|>" for number in range(3_000)), PrefixCache()
+    text = "<|im_start|>user\nHi<|audio_7|><|audio_2999|>x<|im_end|>\n<|im_start|>assistant\n"
+
+    for _ in range(2):
+        assert tokenizer.encode(text, ends=True) == cache.encode(tokenizer, text, ends=True)
+    assert cache.bytes
+
+
+def test_texts_of_a_file_of_more_added_tokens_are_tokenized_whole():
+    tokenizer, cache = with_many(f"<{number:0120}>" for number in range(MAX_ADDED_CHARACTERS // 120)), PrefixCache()
 
     assert tokenizer.encode("Hi<7>", ends=True) == cache.encode(tokenizer, "Hi<7>", ends=True)
     assert (None, 0) == (tokenizer.cuts, cache.bytes)

@@ -8,7 +8,7 @@ import typer
 from weft_cli.admin_app import alone
 from weft_cli.completing import engines as known_engines
 from weft_cli.completing import nodes as known_nodes
-from weft_cli.options import JsonOption, StateOption, UrlOption
+from weft_cli.options import JsonOption, NodesOption, StateOption, UrlOption
 
 EngineArgument = Annotated[str, typer.Argument(metavar="ENGINE", help="Its name.", autocompletion=known_engines)]
 backends = typer.Typer(help="Engines of nodes: list, install, upgrade, remove.", rich_markup_mode=None)
@@ -28,10 +28,7 @@ def list_backends(
 @backends.command()
 def install(
     engine: EngineArgument,
-    node: Annotated[
-        list[str] | None,
-        typer.Option("--node", metavar="NODE", help="There; may be said again.", autocompletion=known_nodes),
-    ] = None,
+    node: NodesOption = None,
     selector: Annotated[
         str | None, typer.Option("--selector", metavar="K=V,…", help="On all nodes with these labels.")
     ] = None,

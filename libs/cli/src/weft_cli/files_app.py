@@ -5,17 +5,12 @@ from typing import Annotated
 import typer
 
 from weft_cli.admin_app import alone
-from weft_cli.completing import models as known_models
-from weft_cli.completing import nodes as known_nodes
-from weft_cli.options import JsonOption, StateOption, UrlOption
+from weft_cli.completing import models
+from weft_cli.options import JsonOption, ModelArgument, NodesOption, StateOption, UrlOption
 
 FilesArgument = Annotated[
     str,
-    typer.Argument(metavar="MODEL", help="Its name, or the digest of its files.", autocompletion=known_models),
-]
-NodesOption = Annotated[
-    list[str] | None,
-    typer.Option("--node", metavar="NODE", help="There; may be said again.", autocompletion=known_nodes),
+    typer.Argument(metavar="MODEL", help="Its name, or the digest of its files.", autocompletion=models),
 ]
 files = typer.Typer(help="Models' files on nodes: list, fetch ahead, pin, remove.", rich_markup_mode=None)
 
@@ -33,7 +28,7 @@ def list_files(
 
 @files.command()
 def fetch(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Its name.", autocompletion=known_models)],
+    model: ModelArgument,
     nodes: Annotated[
         int | None,
         typer.Option("--nodes", metavar="N", min=1, help="On so many nodes that lack them.", show_default=False),

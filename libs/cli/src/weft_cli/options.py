@@ -55,6 +55,10 @@ EngineOption = Annotated[
 ]
 ShellArgument = Annotated[str, typer.Argument(metavar="bash|zsh|fish", autocompletion=shells)]
 NodeArgument = Annotated[str, typer.Argument(metavar="NODE", help="A node's name or id.", autocompletion=nodes)]
+NodesOption = Annotated[
+    list[str] | None,
+    typer.Option("--node", metavar="NODE", help="There; may be said again.", autocompletion=nodes),
+]
 DeadlineOption = Annotated[
     str, typer.Option(metavar="SPAN", help="What still runs then is told and ended: 90s, 30m, 12h.")
 ]

@@ -14,7 +14,7 @@ from weft_placement.candidate_ranking import CandidateRanking
 from weft_placement.claim import ClaimUnknown
 from weft_placement.decide import demand_for
 from weft_placement.filters.avoid import avoided
-from weft_placement.filters.disk import disk
+from weft_placement.filters.disk import disk, promised
 from weft_placement.fit import LADDER
 from weft_placement.fit.option import gib
 from weft_placement.node_evaluator import Candidate, Rank, Refusal
@@ -162,7 +162,8 @@ def _with_room(fleet: Fleet, node: NodeView, ranking: CandidateRanking, reason: 
     free = node.hardware.disk_free if node.hardware is not None else None
     if free is None or reason != disk(node, fleet.assigned(node.id), ranking.demand):
         return reason
-    return f"{reason}; it has {gib(free)}"
+    others = promised(node, ranking.demand.files)
+    return f"{reason}; it has {gib(free)}" + (f", {gib(others)} of it for files that it is to fetch" if others else "")
 
 
 def _outcome(fleet: Fleet, decision: Placed | Unplaceable | None, answers: tuple[NodeAnswer, ...]) -> str:

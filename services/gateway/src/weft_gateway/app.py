@@ -1,17 +1,14 @@
 """Puts the gateway together."""
 
 import asyncio
-import socket
 from functools import partial
 from typing import Any, cast
 
-import uvicorn
-from starlette.types import ASGIApp
 from weft_contracts.ids import NodeId
 from weft_eventlog import blobs
 from weft_eventlog.credentials import get_credential
 from weft_fleet import JoinLimits
-from weft_runtime import traces, web
+from weft_runtime import web
 from weft_runtime.decider import told
 from weft_runtime.logs import get_logger
 from weft_runtime.service import Runtime
@@ -43,8 +40,7 @@ from weft_gateway.inbound.admin.uploads import Uploads
 from weft_gateway.inbound.http.application import application
 from weft_gateway.inbound.http.authenticator import Authenticator
 from weft_gateway.inbound.http.error_metrics import ErrorMetrics
-from weft_gateway.inbound.http.exchange import Handler
-from weft_gateway.inbound.http.hot_path_protocol import hot_path_protocol
+from weft_gateway.inbound.http.server import listen, server_of
 from weft_gateway.inbound.inference.limits import Limits
 from weft_gateway.inbound.inference.prompt_step import PromptStep
 from weft_gateway.inbound.inference.prompt_watch import PromptWatch
@@ -70,14 +66,12 @@ from weft_gateway.outbound.first_key import FirstKey
 from weft_gateway.outbound.key_names import KeyNames
 from weft_gateway.outbound.log_space import LogSpace
 from weft_gateway.outbound.sealed_values import SealedValues
-from weft_gateway.outbound.tls import GatewayTLS, gateway_tls
+from weft_gateway.outbound.tls import gateway_tls
 from weft_gateway.projections.lazy_tables import LazyTables
 from weft_gateway.projections.memory import Memory
 from weft_gateway.settings import GatewaySettings
 
 _log: Any = get_logger("weft.gateway")
-_KEEP_ALIVE_S = 75
-"""Longer than clients keep their idle connections, so that they end them and never meet a closed one."""
 
 
 async def start(runtime: Runtime) -> None:
@@ -85,7 +79,7 @@ async def start(runtime: Runtime) -> None:
     settings = cast(GatewaySettings, runtime.settings)
     settings.check()
     tls = gateway_tls(settings)
-    listener = _listen(settings.http_host, settings.http_port)
+    listener = listen(settings.http_host, settings.http_port)
     client = runtime.client
 
     memory = Memory()
@@ -196,7 +190,7 @@ async def start(runtime: Runtime) -> None:
         slow_client_bytes=settings.slow_client_bytes,
         show_replicas=settings.show_replicas,
     )
-    server = _server(*_traced(ErrorMetrics(app, metrics.refused), hot), settings, tls)
+    server = server_of(ErrorMetrics(app, metrics.refused), hot, settings, tls)
     metrics.watch(
         "weft_gateway_running_requests",
         "Choices that run or wait",
@@ -268,48 +262,3 @@ def _limits(settings: GatewaySettings) -> Limits:
         resume_wait=settings.resume_wait_s,
         stall=settings.stall_s,
     )
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """Bind at once, so that a taken port is a clear error. Raises OSError."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-    except OSError as error:
-        listener.close()
-        raise OSError(error.errno, f"can't listen on {host}:{port} ({error.strerror}); set WEFT_HTTP_PORT") from None
-    listener.set_inheritable(True)
-    return listener
-
-
-def _traced(app: ASGIApp, hot: Handler) -> tuple[ASGIApp, Handler]:
-    """Both with a span for each request, where spans are recorded."""
-    if not traces.on():
-        return app, hot
-    from weft_gateway.inbound.http.traced import TracedApplication, TracedRoutes
-
-    return TracedApplication(app), TracedRoutes(hot)
-
-
-def _server(app: ASGIApp, hot: Handler, settings: GatewaySettings, tls: GatewayTLS) -> web.QuietServer:
-    config = uvicorn.Config(
-        app,
-        http=hot_path_protocol(hot, settings.cors),
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,  # who asks is who is at the socket
-        timeout_keep_alive=_KEEP_ALIVE_S,
-        timeout_graceful_shutdown=int(settings.finish_wait_s) + 1,
-        backlog=2048,
-    )
-    folder = tls.folder
-    if folder is None:
-        return web.QuietServer(config)
-    from weft_runtime.secure_server import SecureServer
-
-    return SecureServer(config, lambda: folder.people(settings.http_certificate, settings.http_key))

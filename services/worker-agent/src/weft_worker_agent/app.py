@@ -310,7 +310,7 @@ class Agent:
         """What the node says of itself, without its accelerators."""
         settings = self._settings
         return inventory.report(
-            settings.models or settings.state,
+            settings.models or settings.store_folder,
             settings.parts,
             tuple(one.vendor for one in settings.use.simulated),
             self._own_environments,

@@ -64,7 +64,7 @@ class WorkerSettings(BaseSettings):
     state: Path = Path(DEFAULT_STATE)
     """Folder of the key, the credential, the socket, launch files and logs. One worker each."""
     models: Path | None = None
-    """Folder of model files; its disk's free space is reported. Default: the state folder."""
+    """Folder of model files; its disk's free space is reported. Default: where fetched files lie."""
     backends: Path | None = None
     """Folder of engines' own environments, `<engine>/bin/python` in it; the others run in the agent's environment."""
     install: Literal["all", "none"] = "all"
