@@ -89,7 +89,7 @@ def test_a_node_that_is_to_run_nothing_gets_no_files(mesh: MeshUnderTest) -> Non
         answer = read(mesh, NodeId(idle["id"]), holder, files, checksum)
         # then it is refused for that, and learns nothing
         assert 403 == answer.status_code, answer.text
-        assert "needs the files" in answer.json()["detail"]
+        assert "needs no files" in answer.json()["detail"]
     # and who has no certificate of a node is refused for that
     bare = httpx.get(f"https://127.0.0.1:{holder['addresses']['http_port']}/files/{files}/{checksum}", verify=False)
     assert (403, "node only") == (bare.status_code, " ".join(bare.json()["detail"].split(",")[0].split()[-2:]))

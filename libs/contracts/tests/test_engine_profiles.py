@@ -56,7 +56,7 @@ REPORTED = {
     "llama.cpp": ("5e961dfa484fa051", "b12dc09c47206844"),
     "vllm": ("b512655f5c950b66", "2b3f57aa0e1e36c2"),
     "simulated": ("7c2905e49796334e",),
-    "openai": ("b08e10d214613c7a",),
+    "openai": ("b08e10d214613c7a", "8eb36c7fc066425f"),
 }
 """Every digest that a release's workers have reported of a built-in engine, the present one last."""
 

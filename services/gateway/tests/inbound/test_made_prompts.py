@@ -120,11 +120,11 @@ async def test_files_that_are_away_are_named_and_tried_again_later(fronts: Front
     wire = await fronts.connect(front)
 
     await compared(front, wire, replica, cards.away)
-    tries = len(cards.asked)
+    tries = cards.asked.count("tokenizer.json")
     for _ in range(3):
         await ask(wire, replica)
 
-    assert (1, 1) == (tries, len(cards.asked))
+    assert (1, 1) == (tries, cards.asked.count("tokenizer.json"))
 
 
 @pytest.mark.parametrize(

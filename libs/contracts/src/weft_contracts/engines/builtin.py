@@ -149,14 +149,17 @@ OPENAI = EngineProfile(
         "max_tokens_name": Argument(type="text", choices=("max_tokens", "max_completion_tokens")),
         "memory_bytes": Argument(type="integer", least=1),
     },
-    install=Install(package="httptools", extra="openai", adapter="weft_engine.adapters.openai:OpenAIServer"),
+    install=Install(package="msgspec", extra="openai", adapter="weft_engine.adapters.openai:OpenAIServer"),
 )
-"""A server elsewhere, as an engine. Its claim is what the process that asks the server takes, with room."""
+"""A server elsewhere, as an engine. Its claim is what the process that asks the server takes, with room.
+
+Of the two packages of its extra, msgspec tells whether it is there: the other comes with every service.
+"""
 
 Profiles = Mapping[EngineName, EngineProfile]
 BUILTIN: Profiles = MappingProxyType({profile.name: profile for profile in (LLAMA_CPP, VLLM, SIMULATED, OPENAI)})
 EARLIER: Mapping[EngineName, tuple[str, ...]] = MappingProxyType(
-    {"llama.cpp": ("5e961dfa484fa051",), "vllm": ("b512655f5c950b66",)}
+    {"llama.cpp": ("5e961dfa484fa051",), "vllm": ("b512655f5c950b66",), "openai": ("b08e10d214613c7a",)}
 )
 """Digests that a built-in engine's profile had in earlier versions of Weft: workers of those are taken on still."""
 
