@@ -11,6 +11,8 @@ from weft_testing.story import MeshUnderTest, until
 
 from .stream_load import StreamLoad
 
+pytestmark = pytest.mark.slow
+
 SPEC: dict[str, Any] = {
     "source": {"kind": "simulated"},
     "engine": "simulated",
@@ -117,7 +119,6 @@ def test_a_drained_nodes_streams_all_end_whole_and_its_replica_serves_elsewhere_
     take_away(mesh, "busy")
 
 
-@pytest.mark.slow
 @pytest.mark.sabotage("deaf-to-return")
 def test_a_worker_told_to_stop_drains_first_and_serves_again_when_it_is_back(mesh: MeshUnderTest) -> None:
     # given a machine of its own that serves
@@ -148,7 +149,6 @@ def test_a_worker_told_to_stop_drains_first_and_serves_again_when_it_is_back(mes
         end(guest)
 
 
-@pytest.mark.slow
 @pytest.mark.sabotage("silent-about-the-unfinished")
 def test_what_the_only_node_cant_finish_in_time_is_told_to_everybody(mesh: MeshUnderTest) -> None:
     # given a model on the only node that is left
@@ -183,7 +183,6 @@ def test_what_the_only_node_cant_finish_in_time_is_told_to_everybody(mesh: MeshU
     take_away(mesh, "alone")
 
 
-@pytest.mark.slow
 @pytest.mark.sabotage("removal-without-a-drain")
 def test_a_node_that_is_removed_finishes_its_streams_first(mesh: MeshUnderTest) -> None:
     secret = new_token(mesh, "--auto-approve")

@@ -11,6 +11,8 @@ import pytest
 from weft_testing.story import MeshUnderTest
 from weft_tiny import folder
 
+pytestmark = pytest.mark.slow
+
 MODEL = "tiny-embed"
 
 

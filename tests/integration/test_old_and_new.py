@@ -11,6 +11,8 @@ from weft_identity.grants import FULL
 from weft_identity.nkey import KeyPair
 from weft_testing.story import MeshUnderTest, until
 
+pytestmark = pytest.mark.slow
+
 
 def append(mesh: MeshUnderTest, subject: str, body: bytes, **headers: str) -> None:
     """Write to the log as no service would."""

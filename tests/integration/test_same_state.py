@@ -7,6 +7,7 @@ from weft_testing.story import MeshUnderTest, until
 
 
 @pytest.mark.sabotage("retire-at-stop")
+@pytest.mark.slow
 def test_the_same_nodes_models_and_replicas_come_back(shaken_mesh: MeshUnderTest) -> None:
     mesh = shaken_mesh
     # given

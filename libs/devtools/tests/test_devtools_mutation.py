@@ -111,6 +111,7 @@ def _changes(found: list[Mutant]) -> set[tuple[str, str]]:
 
 
 @pytest.mark.usefixtures("all_plugins")
+@pytest.mark.slow
 def test_who_lives_is_told_who_dies_is_not_and_an_equivalent_one_is_passed_over(
     tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import httpx
+import pytest
 from weft_contracts.facts.node import Labelled, Removed
 from weft_contracts.facts.request import DeployRequested, Fulfilled
 from weft_contracts.ids import NodeId, RequestId
@@ -11,6 +12,8 @@ from weft_contracts.subjects import node, request
 from weft_gateway.projections.tables.rows import TABLES
 from weft_readmodel.connecting import connect
 from weft_readmodel.shape import table_of
+
+pytestmark = pytest.mark.slow
 
 World = Any
 NODE = NodeId("n-aaaaaaaaaaaaaaaa")
