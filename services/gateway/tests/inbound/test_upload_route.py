@@ -49,6 +49,8 @@ class Node:
     """It answers before it reads the body."""
     deaf: asyncio.Event | None = None
     """While it isn't set, it reads nothing."""
+    busy: asyncio.Event | None = None
+    """While it isn't set, it answers no question."""
     port: int = 0
     kept: bytes = b""
     heads: list[str] = field(default_factory=list[str])
@@ -59,6 +61,8 @@ class Node:
             self.heads.append(head)
             if self.deaf is not None:
                 await self.deaf.wait()
+            if self.busy is not None and "bytes */" in head:
+                await self.busy.wait()
             length = int(re.findall(r"content-length: (\d+)", head)[0])
             while not self.early and length and (data := await reader.read(min(length, 1 << 16))):
                 self.kept += data
@@ -206,6 +210,38 @@ async def test_a_part_is_bounded_and_says_its_length(front: httpx.AsyncClient, f
         assert b" 413 " in await reader.readline()
     writer.close()
     assert [] == far.heads
+
+
+async def test_questions_that_wait_keep_nobody_from_sending_and_are_bounded_themselves(
+    front: httpx.AsyncClient, far: Node
+) -> None:
+    # given as many questions as a gateway takes, none of which its node answers
+    far.busy = asyncio.Event()
+    asked = [asyncio.create_task(put(front, "bytes */200")) for _ in range(uploads.ASKED_AT_ONCE)]
+    async with asyncio.timeout(30):
+        while len(far.heads) < len(asked):
+            await asyncio.sleep(0.01)
+    # then one more is refused, and what brings bytes is taken
+    refused = await put(front, "bytes */200")
+    assert (503, "too_many_uploads", "1") == (
+        refused.status_code,
+        refused.json()["code"],
+        refused.headers["retry-after"],
+    )
+    assert 308 == (await put(front, "bytes 0-99/200", BODY[:100])).status_code
+    # and who waited is answered
+    far.busy.set()
+    assert {308} == {(await each).status_code for each in asked}
+    assert 308 == (await put(front, "bytes */200")).status_code
+
+
+async def test_a_question_waits_for_less_long_than_a_whole_file(far: Node) -> None:
+    far.busy = asyncio.Event()
+    bounds, local = uploads.Bounds(asked_s=0.2), Authenticator("local", Keys(), lambda: True)
+    async with fronted(given(far.port), local, bounds) as front:
+        away = await put(front, "bytes */200")
+    assert (503, "node_away") == (away.status_code, away.json()["code"])
+    far.busy.set()
 
 
 async def test_a_node_that_answers_early_is_given_no_more(front: httpx.AsyncClient, far: Node) -> None:

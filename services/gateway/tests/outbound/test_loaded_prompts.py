@@ -133,6 +133,31 @@ async def test_a_look_finds_what_is_away_and_that_it_is_back_and_loads_nothing(
     assert "" == await after(loaded, whole)
 
 
+async def test_a_look_that_ends_late_forgets_nothing_that_reading_found(files: Files, loaded: LoadedPrompts) -> None:
+    # given a look whose files come slowly
+    whole, slow = card(*NAMES), asyncio.Barrier(len(NAMES) + 1)
+    files.together = slow
+    loaded.look("m", whole, whole.digest)
+    async with asyncio.timeout(10):
+        while slow.n_waiting < len(NAMES):
+            await asyncio.sleep(0)
+    # when somebody asks meanwhile, and the tokenizer can't be read
+    files.together = asyncio.Barrier(1)
+    (files.folder / NAMES[0]).write_bytes(b"[]")
+    why = await after(loaded, whole)
+    assert "tokenizer.json" in why
+    other, before = card(*NAMES, mark="1"), len(files.asked)
+    async with asyncio.timeout(10):
+        await slow.wait()
+        while len(files.asked) == before:  # one look at a time: the next begins when this one is over
+            loaded.look("m", other, other.digest)
+            await asyncio.sleep(0)
+    # then that is still known
+    found = loaded.look("m", whole, whole.digest)
+    assert isinstance(found, Lack)
+    assert why == found.why
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [

@@ -60,8 +60,9 @@ async def put(
     )
 
 
+@pytest.mark.slow
 async def test_a_body_may_take_longer_than_the_wait_for_its_answer() -> None:
-    async with node() as port, await put(port, 20, pieces(20, of=1, every_s=0.05), answer_s=0.4) as answer:
+    async with node() as port, await put(port, 20, pieces(20, of=1, every_s=0.15), answer_s=2.0) as answer:
         assert 200 == answer.status
 
 

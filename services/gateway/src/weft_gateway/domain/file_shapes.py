@@ -11,7 +11,7 @@ from weft_contracts.signals import FetchSaid
 from weft_contracts.source_keys import told_source
 from weft_fleet import Fleet, ModelView, NodeView
 from weft_fleet.files_used import FilesNamed
-from weft_fleet.last_copies import kept_for
+from weft_fleet.last_copies import LastCopies, last_copies
 from weft_fleet.live_revisions import live_revisions
 
 from weft_gateway.domain.progress_board import ProgressBoard
@@ -41,6 +41,7 @@ def known_files(fleet: Fleet, users: dict[str, Users]) -> list[str]:
 def files_shape(fleet: Fleet, board: ProgressBoard, files: str, users: Users) -> api.ModelFiles:
     """One model's files. Costs a look at every node."""
     specs = [model.specs[revision][1] for model, revision in users]
+    kept = last_copies(fleet, files)
     used = _used(fleet, users)
     nodes: list[api.FilesOnNode] = []
     size, source = _of_spec(specs)
@@ -51,7 +52,7 @@ def files_shape(fleet: Fleet, board: ProgressBoard, files: str, users: Users) ->
         if wanted is not None:
             size, source = size or wanted.bytes, source or told_source(wanted.source)
         size = size or node.fetched.get(files, 0)
-        nodes.append(_on_node(fleet, board, files, node, used.get(id, [])))
+        nodes.append(_on_node(fleet, board, files, node, used.get(id, []), kept))
     return {
         "files": files,
         "source": source,
@@ -111,11 +112,18 @@ class _Stands(NamedTuple):
     fault: str | None
 
 
-def _stands(fleet: Fleet, board: ProgressBoard, files: str, node: NodeView, used: list[ReplicaId]) -> _Stands:
+def _stands(
+    fleet: Fleet,
+    board: ProgressBoard,
+    files: str,
+    node: NodeView,
+    used: list[ReplicaId],
+    kept: LastCopies | None = None,
+) -> _Stands:
     """How files stand on a node, in one word, and in one sentence where there is something to say."""
     if files in node.fetched:
-        kept = kept_for(fleet, files, node.id) if files not in node.file_wishes.wanted else None
-        why = f"the last copy of what was sent, kept while {kept} is deployed" if kept is not None else None
+        last = kept is not None and files not in node.file_wishes.wanted and kept.stays(node)
+        why = f"the last copy of what was sent, kept while {kept.model} is deployed" if kept and last else None
         return _Stands("here", why, None, None)
     if (said := _said(board, node.id, files)) is not None:
         return _Stands("coming", fetch_shape(node.id, said)["about"], said, None)
@@ -127,8 +135,10 @@ def _stands(fleet: Fleet, board: ProgressBoard, files: str, node: NodeView, used
     return _Stands("wanted", OTHERS_FIRST if busy is not None and busy.fetches else "not begun yet", None, None)
 
 
-def _on_node(fleet: Fleet, board: ProgressBoard, files: str, node: NodeView, used: list[ReplicaId]) -> api.FilesOnNode:
-    wishes, stands = node.file_wishes, _stands(fleet, board, files, node, used)
+def _on_node(
+    fleet: Fleet, board: ProgressBoard, files: str, node: NodeView, used: list[ReplicaId], kept: LastCopies | None
+) -> api.FilesOnNode:
+    wishes, stands = node.file_wishes, _stands(fleet, board, files, node, used, kept)
     said = stands.said
     return {
         "node": node.id,

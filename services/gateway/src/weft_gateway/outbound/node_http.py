@@ -21,6 +21,8 @@ from weft_gateway.domain.pace import Pace
 
 _CONNECT_S = 5.0
 _READ = 64 * 1024
+_UNSENT = 64 * 1024
+"""Bytes of a body that wait here to be sent, in TLS and in the system's own buffer, each."""
 _MAX_HEAD = 64 * 1024
 _MOST_ADDRESSES = 16
 
@@ -152,6 +154,7 @@ async def put(
     `pieces` raises, after which the node sees its request broken off.
     """
     reader, writer = await _connected(host, port, secured)
+    _hold_little(writer)
     answer = NodeResponse(reader, writer)
     answered = asyncio.ensure_future(answer.head(None))
     answered.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
@@ -171,6 +174,14 @@ async def put(
             answer.close()
         raise
     return answer
+
+
+def _hold_little(writer: asyncio.StreamWriter) -> None:
+    """So that it is soon seen what the other end takes: the system would hold megabytes, and TLS half of one, and tell
+    of room in as large steps."""
+    writer.transport.set_write_buffer_limits(high=_UNSENT)
+    with contextlib.suppress(OSError):  # where the system can't, it is seen later
+        writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT)
 
 
 async def _given(writer: asyncio.StreamWriter, piece: bytes, silence_s: float, pace: Pace) -> bool:

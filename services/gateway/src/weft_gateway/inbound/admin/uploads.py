@@ -27,6 +27,8 @@ from weft_gateway.projections.directory import Directory
 
 AT_ONCE: Final = 16
 """Requests of this gateway that bring bytes."""
+ASKED_AT_ONCE: Final = 64
+"""Those that ask how much is there."""
 _MOST_ANSWER: Final = 64 * 1024
 _HANDED_ON: Final = frozenset((400, 408, 409, 416, 503, 507))
 _log: Any = get_logger("weft.gateway.uploads")
@@ -49,6 +51,8 @@ class Bounds:
     over_s: float = OVER_S
     answer_s: float = 600.0
     """For a node that has all of a file: it writes it to its disk for good and looks at what it is."""
+    asked_s: float = 30.0
+    """For a node that is asked how much is there, which it knows."""
 
     def pace(self) -> Pace:
         """Of one of the two."""
@@ -65,7 +69,8 @@ class Uploads:
         self._directory = directory
         self._secured = secured
         self._bounds = bounds or Bounds()
-        self._running = 0
+        self._running = {False: 0, True: 0}
+        """Now: requests that bring bytes, and those that ask."""
         self.router = APIRouter(tags=["models"], responses=PROBLEMS)
         add = answering(self.router)
         partly: dict[int | str, dict[str, Any]] = {
@@ -94,9 +99,8 @@ class Uploads:
             raise Refused(409, what, code="upload_changed")
         if to.node is None:
             return Answer({"bytes": to.file.size, "size": to.file.size})
-        if not range.asks and self._running >= AT_ONCE:
-            raise Refused(503, f"{AT_ONCE} files are sent already.", code="too_many_uploads", headers=SOON)
-        self._running += 1
+        self._check_free(range)
+        self._running[range.asks] += 1
         try:
             return await self._handed_on(request, to, to.node, f"/uploads/{files}/{name}", range)
         except NodeUnreachable as away:
@@ -108,7 +112,12 @@ class Uploads:
             )
             raise Refused(408, what, headers={"connection": "close"}) from None
         finally:
-            self._running -= 1
+            self._running[range.asks] -= 1
+
+    def _check_free(self, range: ContentRange) -> None:
+        most, what = (ASKED_AT_ONCE, "questions are open") if range.asks else (AT_ONCE, "files are sent")
+        if self._running[range.asks] >= most:
+            raise Refused(503, f"{most} {what} already.", code="too_many_uploads", headers=SOON)
 
     async def _handed_on(
         self, request: Request, to: Destination, node: NodeView, path: str, range: ContentRange
@@ -124,7 +133,7 @@ class Uploads:
             self._secured(node.id),
             silence_s=self._bounds.silence_s,
             pace=self._bounds.pace(),
-            answer_s=self._bounds.answer_s,
+            answer_s=self._bounds.asked_s if range.asks else self._bounds.answer_s,
         )
         async with answer:
             return await _answer(node, answer, self._bounds.silence_s)

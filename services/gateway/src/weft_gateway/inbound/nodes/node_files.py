@@ -15,7 +15,7 @@ from weft_api import FilesGoing, FilesNear, FilesReader, NearNode
 from weft_contracts.ids import NodeId
 from weft_fleet import NodeView
 from weft_fleet.files_needed import files_held, files_needed
-from weft_fleet.last_copies import kept_for
+from weft_fleet.last_copies import last_copies
 
 from weft_gateway.domain.node_bodies import FilesGoingBody, FilesNearBody, FilesReaderBody
 from weft_gateway.domain.rate_limiter import too_often
@@ -88,7 +88,8 @@ class NodeFiles:
         what = f"files-going:{body.files}"
         node = signing_node(self._directory, body, what, lambda: count_failure(request), self._now())
         self._check_may_ask(node)
-        may_go = kept_for(self._directory.fleet, body.files, node.id) is None
+        kept = last_copies(self._directory.fleet, body.files)
+        may_go = kept is None or not kept.stays(node)
         return Answer({"may_go": may_go}, cache_control="no-store")
 
     async def reader(self, request: Request) -> Answer[FilesReader]:

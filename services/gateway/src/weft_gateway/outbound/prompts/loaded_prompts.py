@@ -125,7 +125,9 @@ class LoadedPrompts:
             why = "loading its tokenizer failed; the gateway's log says why"
             self._failed(model, digest, Lack("unreadable", why))
         else:
-            self._failures.pop(digest, None)
+            failure = self._failures.get(digest)
+            if failure is not None and (read or failure.lack.kind == "away"):  # a look knows of no other
+                del self._failures[digest]
             self._note_looked(digest)
             if made is not None:
                 self._loaded[digest] = made

@@ -130,15 +130,10 @@ class Gateway:
         return await self._asked("/api/node/files/near", signed | {"files": files})
 
     async def files_may_go(self, files: str) -> bool:
-        """Whether files that nothing here needs may go for want of room; true for a gateway of an older release, which
-        can't say it. Raises Refused, NotNow."""
+        """Whether files that nothing here needs may go for want of room. Raises Refused (also by a gateway of an older
+        release, which knows no such question, and by one that doesn't know this node yet), NotNow."""
         signed = self._signed(f"files-going:{files}", f"{self.clock.now():.3f}")
-        try:
-            answer = await self._asked("/api/node/files/going", signed | {"files": files})
-        except Refused as refused:
-            if refused.status in (404, 405):
-                return True
-            raise
+        answer = await self._asked("/api/node/files/going", signed | {"files": files})
         try:
             return answer["may_go"] is True
         except (KeyError, TypeError):
