@@ -108,6 +108,7 @@ def _safetensors(source: RemoteSource, files: dict[str, SourceFile], settings: S
     config = files.get(CONFIG)
     if config is None:
         raise NotFound(f"{where} holds safetensors files and no {CONFIG}")
-    body = config_body(read_small(source, config, settings, MOST_CONFIG), f"{CONFIG} of {where}")
+    named = f"{CONFIG} of {where}"
+    body = config_body(read_small(source, config, settings, MOST_CONFIG), named)
     size = sum(file.size for name, file in files.items() if name.endswith(".safetensors"))
-    return weights_of_config(body, size)
+    return weights_of_config(body, size, named)
