@@ -8,6 +8,7 @@ import blake3
 from weft_contracts.engines import BUILTIN, FileFormat, Profiles
 from weft_contracts.facts.source import RemoteSource, SourceFile
 from weft_contracts.facts.values import Weights
+from weft_contracts.source_faults import fault_of_files
 from weft_contracts.source_keys import told_source
 from weft_files.faults import Fault, NotFetched
 from weft_gguf.header import GgufError, NotGguf, Part, read_part_from
@@ -60,6 +61,8 @@ def look_elsewhere(
         raise NotFound(f"{engine} takes no files, and {where} is a model's files: name a simulated source")
     try:
         listing = list_source(source, taken, settings)
+        if (fault := fault_of_files(listing.files)) is not None:
+            raise NotFound(f"{where}: {fault}")
         files = {file.name: file for file in listing.files}
         first = listing.files[0]
         if first.name.lower().endswith(".gguf"):
