@@ -182,16 +182,19 @@ class ModelFetches:
         _log.info("files removed", models=[digest])
         self._changed()
 
-    async def forget(self, wanted: FilesWanted, needed: Container[tuple[str, int]]) -> bool:
+    async def forget(self, wanted: FilesWanted, needed: Callable[[], Container[tuple[str, int]]]) -> bool:
         """Have go what came of a model that is fetched ahead no more, but for files that others need, by checksum and
-        size. False while it is still coming. Raises OSError."""
-        if wanted.files in self._under_way:
-            return False
-        files = [file for file in wanted.listed if (file.checksum, file.size) not in needed]
-        gone = await self._source.forget(wanted.source, files)
+        size; that is looked at before each. False while something of it is left that is to go. Raises OSError."""
+        gone = True
+        for file in wanted.listed:
+            if wanted.files in self._under_way:
+                return False
+            if (file.checksum, file.size) in needed() or any(file in each.files for each in self._under_way.values()):
+                continue
+            gone = await self._source.forget(wanted.source, file) and gone
         if gone:
             _log.info("what came of files is removed", files=wanted.files)
-        return gone
+        return gone and wanted.files not in self._under_way
 
     async def pin(self, digest: str, *, pinned: bool) -> None:
         """Whether a model is kept by all agents that share the store. Raises OSError."""
