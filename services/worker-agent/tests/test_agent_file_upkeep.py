@@ -364,6 +364,31 @@ async def test_what_another_wish_needs_by_then_stays(place: Place, hub: HubServe
     assert [last.size] == [path.stat().st_size for path in (place.folder / "blobs").glob("??/*")]
 
 
+async def test_what_another_fetch_brings_here_stays_whatever_it_is_called_there(place: Place, hub: HubServer):
+    # given a file that is here whole, which nobody used for long
+    slow, tiny = SlowHub(hub), weft_tiny.gguf_path().read_bytes()
+    hub.repository("o/one", {"config.json": b"{}", GGUF: tiny})
+    hub.repository("o/other", {"generation_config.json": b"{}", GGUF: tiny + bytes(3 << 20)})
+    specs: list[ModelSpec] = []
+    for name in ("o/one", "o/other"):
+        listing = list_source(HfSource(repository=name), ("gguf",), place.settings)
+        specs.append(ModelSpec(source=listing.source, engine="llama.cpp", files=listing.files[::-1]))
+    one, other = specs
+    assert one.files[0].checksum == other.files[0].checksum
+    assert one.files[0].name != other.files[0].name
+    wanted = FilesWanted(files=files_digest(one), source=cast(HfSource, one.source), listed=one.files[:1], bytes=2)
+    # when it is forgotten while another fetch brings the same under another name
+    needed = asyncio.create_task(place.fetches.want(other, REPLICA))
+    await place.until(lambda: [".journal", ".part"] == pieces(place) and [*(place.folder / "blobs").glob("??/*")])
+    (blob,) = (place.folder / "blobs").glob("??/*")
+    os.utime(place.folder / "marks" / blob.name, (10.0, 10.0))
+    assert await place.fetches.forget(wanted, tuple)
+    # then it stays, and that fetch ends
+    assert blob.exists()
+    slow.goes.set()
+    assert (await needed / "generation_config.json").is_file()
+
+
 async def test_what_can_not_be_noted_does_not_begin(place: Place):
     ahead = place.folder.parent / "ahead"
     ahead.write_text("a file where the folder is to be")

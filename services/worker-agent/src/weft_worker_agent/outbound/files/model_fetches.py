@@ -189,7 +189,9 @@ class ModelFetches:
         for file in wanted.listed:
             if wanted.files in self._under_way:
                 return False
-            if (file.checksum, file.size) in needed() or any(file in each.files for each in self._under_way.values()):
+            known = file.checksum, file.size
+            coming = (each for fetch in self._under_way.values() for each in fetch.files)
+            if known in needed() or any(known == (each.checksum, each.size) for each in coming):
                 continue
             gone = await self._source.forget(wanted.source, file) and gone
         if gone:
