@@ -64,9 +64,11 @@ def of(facts: list[Fact], kind: Any) -> list[Any]:
     return [fact for fact in facts if isinstance(fact, kind)]
 
 
-async def answered(worker: Worker, id: str, source: str) -> machine.FileFound | machine.FileMissing:
+async def answered(
+    worker: Worker, id: str, source: str, engine: str = "llama.cpp"
+) -> machine.FileFound | machine.FileMissing:
     """What the worker says of a source."""
-    asked = inspection.Requested(source=source, engine="llama.cpp")
+    asked = inspection.Requested(source=source, engine=engine)
     about = subjects.inspection(worker.node, InspectionId(id))
     await worker.log.append(Commit(about, (asked,), None, Cause(CorrelationId("c-q"))))
 
@@ -135,10 +137,12 @@ async def test_a_hub_that_gives_no_weights_is_a_reason_in_the_log_and_when_it_do
     worker: Worker, hub: HubServer, assigned: Callable[..., Assigned]
 ) -> None:
     # given a model of so many parts that no spec holds them, which is one answer and ends nothing
-    hub.repository("o/many", {f"m-{n:05}-of-00480.gguf": b"GGUF" for n in range(1, 481)})
-    many = await answered(worker, "q-0", "hf:o/many")
+    hub.repository(
+        "o/many", {"config.json": b"{}"} | {f"{'m' * 60}-{n:05}-of-00480.safetensors": b"x" for n in range(1, 481)}
+    )
+    many = await answered(worker, "q-0", "hf:o/many", "vllm")
     assert isinstance(many, machine.FileMissing)
-    assert "the model has 480 files" in many.reason
+    assert "the model has 481 files" in many.reason
     # and one whose weights the hub doesn't give
     found = await looked_at(worker)
     hub.broken = lambda path: 404 if path.startswith("/repos/") else 0
