@@ -105,6 +105,8 @@ def test_a_device_a_pipe_and_a_bomb_are_no_files_of_a_model(folder: Path) -> Non
         ({"a.gguf": b"x"}, "name the one that is meant"),
         ({"model.safetensors": b"x"}, r"no config\.json"),
         ({"model.safetensors": b"x", "config.json": b"[]"}, "no JSON object"),
+        ({"model.safetensors": b"x", "config.json": b'{"text_config": "x"}'}, "text_config of another shape"),
+        ({"model.safetensors": b"x", "config.json": b'{"architectures": 5}'}, "want a list of names"),
     ],
 )
 def test_what_is_no_model_is_refused_with_what_would_help(tmp_path: Path, made: dict[str, bytes], said: str) -> None:

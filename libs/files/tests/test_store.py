@@ -91,6 +91,31 @@ async def test_what_was_just_fetched_stays_until_it_can_be_laid_out(resolver: Re
     assert blob == store.find(wanted(b"one"))
 
 
+async def test_what_is_to_be_forgotten_stays_while_another_process_may_lay_it_out(
+    resolver: Resolver, store: Store
+) -> None:
+    # given a file that is here whole
+    blob = await _blob(resolver, b"one")
+    # when it is to be forgotten, then it stays at first, and asking for that is no use of it
+    os.utime(store.folder / "marks" / blob.blake3, (10.0, 10.0))
+    assert not store.forget(wanted(b"one"), (), grace=1e12)
+    assert not store.forget(wanted(b"one"), (), grace=1e12)
+    assert 10.0 == (store.folder / "marks" / blob.blake3).stat().st_mtime
+    # and where a layout has it, nothing of it is left to go
+    store.lay_out("model-1", {"config.json": blob})
+    assert store.forget(wanted(b"one"), ())
+    assert blob.path.exists()
+    # and once nobody used it for long, it goes
+    store.collect(0, [], only=["model-1"])
+    assert blob.path.exists() is False
+    again = await _blob(resolver, b"one")
+    assert not store.forget(wanted(b"one"), ())
+    os.utime(store.folder / "marks" / again.blake3, (10.0, 10.0))
+    assert store.forget(wanted(b"one"), ())
+    assert not again.path.exists()
+    assert store.forget(wanted(b"one"), ())
+
+
 def test_a_broken_transfers_file_goes_when_it_is_stale(store: Store) -> None:
     old, new = store.folder / "partial" / "old.part", store.folder / "partial" / "new.part"
     for each in (old, new):

@@ -1,6 +1,7 @@
 """What a model file says about itself, and files that are none."""
 
 import contextlib
+import re
 import struct
 from pathlib import Path
 
@@ -71,6 +72,43 @@ def test_a_header_tells_what_placement_needs(tmp_path: Path) -> None:
     assert ("F32", "F16") == header.tensor_types
     assert path.stat().st_size == header.file_bytes
     assert 2 * 2 * (16 + 16) * 2 == header.kv_bytes_per_token()
+
+
+def named_header(path: Path, architecture: str, **numbers: int) -> Path:
+    model = gguf.GGUFWriter(path, architecture)
+    for name, number in numbers.items():
+        model.add_key_value(f"{architecture}.{name.replace('__', '.')}", number, gguf.GGUFValueType.INT64)
+    model.add_tensor("token_embd.weight", np.zeros((1, 32), np.float16))
+    model.write_header_to_file()
+    model.write_kv_data_to_file()
+    model.write_tensors_to_file()
+    model.close()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("numbers", "why"),
+    [
+        ({"attention__head_count": -1, "block_count": 1}, "claims -1 attention heads"),
+        ({"attention__head_count": 1, "attention__head_count_kv": -7, "block_count": 1}, "claims -7 KV heads"),
+        ({"context_length": 1 << 60}, f"claims {1 << 60} tokens of context"),
+        (
+            {"attention__head_count": 1 << 30, "attention__key_length": 1 << 30, "block_count": 1},
+            f"claims {1 << 61} bytes of KV cache for a token",
+        ),
+    ],
+)
+def test_a_number_that_no_model_has_is_refused_by_name(tmp_path: Path, numbers: dict[str, int], why: str) -> None:
+    with pytest.raises(NotGguf, match=re.escape(why)):
+        read_header(named_header(tmp_path / "m.gguf", "a", **numbers))
+
+
+def test_an_architecture_that_is_no_name_is_refused_and_shown_in_bounds(tmp_path: Path) -> None:
+    for architecture in ("x" * 100_000, "a\nb"):
+        with pytest.raises(NotGguf, match="it names the architecture") as refused:
+            read_header(named_header(tmp_path / "m.gguf", architecture))
+        assert len(str(refused.value)) < 300
+        assert "\n" not in str(refused.value)
 
 
 def test_a_large_vocabulary_is_skipped_exactly(tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 """Machines on a wire: they reach one another, not this machine, and a pulled cable stops all of it."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from weft_testing.lan import Lan, Machine, wired
+from weft_testing.lan import Lan, Machine, NoNamespaces, wired
 from weft_testing.waiting import until
 
 _ANSWER = """
@@ -74,6 +76,7 @@ async def test_a_pulled_cable_stops_everything_until_it_is_put_back(lan: Lan) ->
     assert await until(answered)
 
 
+@pytest.mark.skipif(shutil.which("tc") is None, reason="not run: tc is not here (Debian, Ubuntu: apt install iproute2)")
 def test_a_narrowed_cable_has_its_rate_both_ways() -> None:
     with wired("narrow") as lan:
         # when
@@ -93,6 +96,18 @@ def test_a_command_runs_as_this_user_and_may_not_change_the_network(lan: Lan) ->
     )
     assert refused.returncode
     assert "not permitted" in refused.stderr
+
+
+def test_only_who_narrows_a_cable_needs_tc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with wired("alone"):
+        pass  # machines can be made here
+    for tool in ("unshare", "nsenter", "ip", "cat"):
+        (tmp_path / tool).symlink_to(shutil.which(tool) or tool)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with Lan("alone") as lan:
+        assert lan["alone"].address
+        with pytest.raises(NoNamespaces, match="tc not found"):
+            lan.narrow("alone", 200_000_000)
 
 
 def test_nothing_is_left_when_it_closes() -> None:

@@ -268,7 +268,7 @@ async def test_why_a_models_prompts_are_not_made_is_the_same_sentence_everywhere
     with serving(whole(body)) as origin:
         at = Addresses(host="127.0.0.1", http_port=int(urlsplit(origin.url).port or 0))
         await world.tell(node_of(NODE), Rejoined(addresses=at))
-        await world.until(is_back)
+        await world.until(is_back, 120)
     assert 'weft_gateway_models_without_prompts{why="away"} 0.0' in await got("/metrics")
 
     async def is_clear() -> bool:

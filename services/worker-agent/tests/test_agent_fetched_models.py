@@ -64,15 +64,25 @@ def of(facts: list[Fact], kind: Any) -> list[Any]:
     return [fact for fact in facts if isinstance(fact, kind)]
 
 
+async def answered(
+    worker: Worker, id: str, source: str, engine: str = "llama.cpp"
+) -> machine.FileFound | machine.FileMissing:
+    """What the worker says of a source."""
+    asked = inspection.Requested(source=source, engine=engine)
+    about = subjects.inspection(worker.node, InspectionId(id))
+    await worker.log.append(Commit(about, (asked,), None, Cause(CorrelationId("c-q"))))
+
+    def answers(facts: list[Fact]) -> list[Any]:
+        return [each for each in of(facts, (machine.FileFound, machine.FileMissing)) if each.inspection == id]
+
+    answer: machine.FileFound | machine.FileMissing = answers(await worker.until(answers))[0]
+    return answer
+
+
 async def looked_at(worker: Worker) -> machine.FileFound:
     """What the worker finds of the model."""
-    id = InspectionId("q-1")
-    asked = inspection.Requested(source="hf:o/tiny", engine="llama.cpp")
-    about = subjects.inspection(worker.node, id)
-    await worker.log.append(Commit(about, (asked,), None, Cause(CorrelationId("c-q"))))
-    facts = await worker.until(lambda facts: of(facts, machine.FileFound) or of(facts, machine.FileMissing))
-    assert [] == of(facts, machine.FileMissing)
-    found: machine.FileFound = of(facts, machine.FileFound)[0]
+    found = await answered(worker, "q-1", "hf:o/tiny")
+    assert isinstance(found, machine.FileFound), found
     return found
 
 
@@ -126,7 +136,14 @@ async def test_a_model_of_a_hub_is_looked_at_fetched_once_and_run_twice(
 async def test_a_hub_that_gives_no_weights_is_a_reason_in_the_log_and_when_it_does_the_model_runs(
     worker: Worker, hub: HubServer, assigned: Callable[..., Assigned]
 ) -> None:
-    # given a model whose weights the hub doesn't give
+    # given a model of so many parts that no spec holds them, which is one answer and ends nothing
+    hub.repository(
+        "o/many", {"config.json": b"{}"} | {f"{'m' * 60}-{n:05}-of-00480.safetensors": b"x" for n in range(1, 481)}
+    )
+    many = await answered(worker, "q-0", "hf:o/many", "vllm")
+    assert isinstance(many, machine.FileMissing)
+    assert "the model has 481 files" in many.reason
+    # and one whose weights the hub doesn't give
     found = await looked_at(worker)
     hub.broken = lambda path: 404 if path.startswith("/repos/") else 0
     spec = {"engine": "llama.cpp", "source": found.pinned, "files": found.files, "weights": found.weights}

@@ -17,6 +17,7 @@ from weft_sources.listing import list_source
 from weft_sources.settings import SourceSettings
 from weft_testing.hub_server import HubServer, hub_server
 from weft_worker_agent.inbound.store_loop import may_go
+from weft_worker_agent.outbound.files import collecting
 from weft_worker_agent.outbound.files.model_fetches import FetchFailed, ModelFetches
 from weft_worker_agent.outbound.files.node_files import NodeFiles
 from weft_worker_agent.outbound.files.source_secrets import SourceSecrets
@@ -253,6 +254,36 @@ async def test_above_the_limit_what_the_mesh_can_not_do_without_stays(
     await here.collect(tuple, may_go)
     assert {last} == here.there.keys()
     assert sorted((last, other)) == sorted(asked)
+
+
+async def test_many_that_may_not_go_hold_up_none_that_may_and_are_asked_about_again_later(
+    hub: HubServer, settings: SourceSettings, fetches: MakeFetches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given more last copies than one look asks about, and behind them one that may go
+    specs = [spec_of(hub, settings, f"o/tiny{number}", bytes(32 * number)) for number in range(10)]
+    here = fetches(most_bytes=1)
+    for spec in specs:
+        await here.want(spec, ONE)
+    *last, other = (files_digest(spec) for spec in specs)
+    asked: list[str] = []
+
+    async def may_go(files: str) -> bool:
+        asked.append(files)
+        return files == other
+
+    # when it is looked twice
+    await here.collect(tuple, may_go)
+    assert 8 == len(asked)
+    await here.collect(tuple, may_go)
+    # then that one has gone, and none was asked about twice
+    assert {*last} == here.there.keys()
+    assert sorted((*last, other)) == sorted(asked)
+    await here.collect(tuple, may_go)
+    assert 10 == len(asked)
+    # and after a while they are asked about again
+    monkeypatch.setattr(collecting, "_REFUSED_S", -1.0)
+    await here.collect(tuple, may_go)
+    assert 18 == len(asked)
 
 
 async def test_while_no_gateway_answers_files_stay(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import os
 import threading
 from collections.abc import AsyncIterator, Callable, Generator
 from pathlib import Path
@@ -34,6 +35,7 @@ from weft_worker_agent.domain.file_upkeep import (
     next_fetch,
     untold_failure,
 )
+from weft_worker_agent.inbound import files_loop
 from weft_worker_agent.inbound.files_loop import FilesLoop
 from weft_worker_agent.outbound.files.begun_ahead import BegunAhead
 from weft_worker_agent.outbound.files.model_fetches import ModelFetches
@@ -308,6 +310,111 @@ async def test_an_agent_that_was_away_when_files_were_retired_removes_what_came_
 
     slow.goes.set()
     await after.files.close()
+
+
+async def test_what_came_whole_stays_while_another_agent_may_lay_it_out_and_goes_when_nobody_used_it_for_long(
+    place: Place, hub: HubServer, monkeypatch: pytest.MonkeyPatch
+):
+    def at_once(tried: int) -> float:
+        return 0.0
+
+    monkeypatch.setattr(files_loop, "slow_wait_s", at_once)
+    # given a model of which one file is here whole, and one is coming
+    slow, store = SlowHub(hub), place.folder
+    hub.repository("o/two", {GGUF: weft_tiny.gguf_path().read_bytes() + bytes(3 << 20), "config.json": b"{}"})
+    listing = list_source(HfSource(repository="o/two"), ("gguf",), place.settings)
+    spec = ModelSpec(source=listing.source, engine="llama.cpp", files=listing.files[::-1])
+    files = place.want(spec)
+    await place.until(lambda: [".journal", ".part"] == pieces(place) and [*(store / "blobs").glob("??/*")])
+    (blob,) = (store / "blobs").glob("??/*")
+    # when it is wanted no more, the half goes, and the whole stays
+    place.told(FilesRetired(files=files, remove=True))
+    await place.until(lambda: not pieces(place))
+    await place.loop.turn()
+    assert blob.exists()
+    assert [files] == [path.stem for path in (store.parent / "ahead").iterdir()]
+    # and when nobody used it for long, that goes too
+    os.utime(store / "marks" / blob.name, (10.0, 10.0))
+    await place.until(lambda: not [*(store.parent / "ahead").iterdir()])
+    assert not blob.exists()
+    slow.goes.set()
+
+
+async def test_what_another_wish_needs_by_then_stays(place: Place, hub: HubServer):
+    # given two files that are here, which nobody used for long
+    hub.repository("o/two", {GGUF: weft_tiny.gguf_path().read_bytes(), "config.json": b"{}"})
+    listing = list_source(HfSource(repository="o/two"), ("gguf",), place.settings)
+    spec = ModelSpec(source=listing.source, engine="llama.cpp", files=listing.files)
+    files = place.want(spec)
+    await place.until(lambda: files in place.fetches.there)
+    wanted = place.own.part.file_wishes.wanted[files]
+    (place.folder / "manifests" / files).unlink()
+    for mark in (place.folder / "marks").iterdir():
+        os.utime(mark, (10.0, 10.0))
+    last = spec.files[-1]
+    looked: list[int] = []
+
+    def needed() -> set[tuple[str, int]]:
+        looked.append(1)
+        return {(last.checksum, last.size)} if len(looked) > 1 else set()
+
+    # when they are forgotten, and a wish for the last of them comes meanwhile
+    assert await place.fetches.forget(wanted, needed)
+    # then that one stays
+    assert [last.size] == [path.stat().st_size for path in (place.folder / "blobs").glob("??/*")]
+
+
+async def test_what_another_fetch_brings_here_stays_whatever_it_is_called_there(place: Place, hub: HubServer):
+    # given a file that is here whole, which nobody used for long
+    slow, tiny = SlowHub(hub), weft_tiny.gguf_path().read_bytes()
+    hub.repository("o/one", {"config.json": b"{}", GGUF: tiny})
+    hub.repository("o/other", {"generation_config.json": b"{}", GGUF: tiny + bytes(3 << 20)})
+    specs: list[ModelSpec] = []
+    for name in ("o/one", "o/other"):
+        listing = list_source(HfSource(repository=name), ("gguf",), place.settings)
+        specs.append(ModelSpec(source=listing.source, engine="llama.cpp", files=listing.files[::-1]))
+    one, other = specs
+    assert one.files[0].checksum == other.files[0].checksum
+    assert one.files[0].name != other.files[0].name
+    wanted = FilesWanted(files=files_digest(one), source=cast(HfSource, one.source), listed=one.files[:1], bytes=2)
+    # when it is forgotten while another fetch brings the same under another name
+    needed = asyncio.create_task(place.fetches.want(other, REPLICA))
+    await place.until(lambda: [".journal", ".part"] == pieces(place) and [*(place.folder / "blobs").glob("??/*")])
+    (blob,) = (place.folder / "blobs").glob("??/*")
+    os.utime(place.folder / "marks" / blob.name, (10.0, 10.0))
+    assert await place.fetches.forget(wanted, tuple)
+    # then it stays, and that fetch ends
+    assert blob.exists()
+    slow.goes.set()
+    assert (await needed / "generation_config.json").is_file()
+
+
+async def test_what_can_not_be_noted_does_not_begin(place: Place):
+    ahead = place.folder.parent / "ahead"
+    ahead.write_text("a file where the folder is to be")
+    files = place.want(place.spec())
+    await place.loop.turn()
+    assert () == place.fetches.said()
+    assert files not in place.fetches.there
+    ahead.unlink()
+    await place.until(lambda: files in place.fetches.there)
+
+
+async def test_a_fault_in_one_look_ends_no_loop(place: Place):
+    # given a fault that nobody thought of
+    used = place.used
+    del place.used
+    with pytest.raises(AttributeError):
+        await place.loop.turn()
+    place.loop.wake.ring()
+    await asyncio.sleep(0.05)
+    # when it is over, then the loop looks on by itself
+    place.used = used
+    files = place.want(place.spec())
+    async with asyncio.timeout(30):
+        while files not in place.fetches.there:
+            place.loop.wake.ring()
+            await asyncio.sleep(0.02)
 
 
 async def test_a_disk_that_fails_ends_no_loop_and_what_it_kept_from_coming_comes_later(

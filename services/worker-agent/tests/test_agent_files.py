@@ -21,7 +21,7 @@ from weft_testing.gguf_files import split_model
 from weft_worker_agent.inbound.files import card_route, listening, metadata_route
 from weft_worker_agent.outbound.files.found import NotFound
 from weft_worker_agent.outbound.files.metadata import Offer, offers
-from weft_worker_agent.outbound.files.model_files import look
+from weft_worker_agent.outbound.files.model_files import look, look_at_fetched
 
 OF_MODEL = f"{BY_SLUG}/{slug_of('M/x')}"
 
@@ -231,6 +231,15 @@ def test_a_config_that_is_no_json_is_named(folder: Path) -> None:
 
     with pytest.raises(NotFound, match=r"config\.json is no JSON"):
         look(f"path:{folder}", "vllm")
+
+
+def test_a_config_of_another_shape_than_any_models_is_named_also_where_it_was_fetched(folder: Path) -> None:
+    (folder / "config.json").write_text('{"text_config": "x"}')
+    why = r"config\.json has a text_config of another shape than any model's: want a JSON object"
+    with pytest.raises(NotFound, match=why):
+        look(f"path:{folder}", "vllm")
+    with pytest.raises(NotFound, match=why):
+        look_at_fetched(folder, "model.safetensors", "vllm")
 
 
 def test_the_first_folder_wins(tmp_path: Path) -> None:

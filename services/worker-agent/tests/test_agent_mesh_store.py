@@ -242,6 +242,28 @@ async def test_an_agent_that_starts_anew_puts_what_its_last_one_did_not(
     assert KEYS == buckets.buckets["mesh"]
 
 
+async def test_a_fault_in_one_look_ends_no_loop(mesh: Mesh, buckets: BucketServer, spec: ModelSpec) -> None:
+    node = await mesh.node("one")
+    await fetched(node, spec)
+    assert node.files.mesh_store is not None
+    looked: list[int] = []
+
+    def expected() -> list[ModelSpec]:
+        looked.append(1)
+        if len(looked) == 1:
+            raise TypeError("of a strange spec")
+        return [spec]
+
+    loop = StoringLoop(node.files.mesh_store, expected, lambda: node.files.fetches.there, chance=lambda: 1.0)
+    running = asyncio.create_task(loop.run())
+    async with asyncio.timeout(30):
+        while KEYS != buckets.buckets["mesh"]:
+            loop.wake.ring()
+            await asyncio.sleep(0.02)
+    running.cancel()
+    await asyncio.wait({running})
+
+
 async def test_what_lies_on_workers_own_disks_is_not_put(mesh: Mesh, buckets: BucketServer) -> None:
     node = await mesh.node("one")
     own = ModelSpec(source=PathSource(path="/models/m.gguf"), engine="llama.cpp", files=LISTED)

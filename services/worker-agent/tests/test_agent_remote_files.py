@@ -103,6 +103,18 @@ def test_a_configuration_that_is_none_is_named(hub: HubServer, settings: SourceS
         look_elsewhere(TINY, "vllm", settings, within_s=30)
 
 
+def test_more_files_than_a_spec_holds_are_told_before_any_header_is_read(
+    hub: HubServer, settings: SourceSettings
+) -> None:
+    names = [f"model-{number:05}-of-00480.safetensors" for number in range(1, 481)]
+    index = json.dumps({"weight_map": {name: name for name in names}}).encode()
+    files = {"config.json": b"{}", "model.safetensors.index.json": index} | dict.fromkeys(names, b"x")
+    hub.repository("o/tiny", files)
+    with pytest.raises(NotFound, match=r"hf:o/tiny: the model has 482 files, \d+ too many"):
+        look_elsewhere(TINY, "vllm", settings, within_s=30)
+    assert 1 == hub.count("GET /repos/o/tiny"), "the index alone"
+
+
 def test_a_hub_that_does_not_know_the_repository_says_what_would_help(settings: SourceSettings) -> None:
     with pytest.raises(NotFound, match=r"o/tiny is not on .*: check the name"):
         look_elsewhere(TINY, "llama.cpp", settings, within_s=30)

@@ -1,5 +1,6 @@
 """A whole worker runs a model that was sent to it, and none that isn't what its sender told."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,11 @@ async def send(worker: Worker, fact: Assigned, body: bytes) -> None:
             part = body[at : at + 1_000_000]
             said = f"bytes {at}-{at + len(part) - 1}/{size}"
             answer = await client.put(url, content=part, headers={"content-range": said})
+            for _ in range(100):  # the log may say so a moment before the file is waited for
+                if answer.status_code != 503:
+                    break
+                await asyncio.sleep(0.1)
+                answer = await client.put(url, content=part, headers={"content-range": said})
             assert (200 if at + len(part) == size else 308) == answer.status_code, answer.text
 
 

@@ -43,7 +43,8 @@ def local_folder(folder: Path, hashed: Callable[[int, int], None]) -> LocalModel
             fault := fault_of_files(tuple(SourceFile(name=name, size=1, checksum=_HASH) for name in paths))
         ) is not None:
             raise Failure(f"{folder} can't be sent: {fault}")
-        body = config_body(_small(folder, CONFIG, MOST_CONFIG), str(folder / CONFIG))
+        where = str(folder / CONFIG)
+        weights = weights_of_config(config_body(_small(folder, CONFIG, MOST_CONFIG), where), 0, where)
     except SourceRefused as refused:
         raise Failure(str(refused)) from None
     except OSError as error:
@@ -51,7 +52,7 @@ def local_folder(folder: Path, hashed: Callable[[int, int], None]) -> LocalModel
     files = hashed_files(paths, hashed)
     size = sum(file.said.size for file in files if not _is_small(file.said))
     others = tuple(sorted({file.name for file in found} - paths.keys()))
-    return LocalModel(files, weights_of_config(body, size), others)
+    return LocalModel(files, weights.model_copy(update={"weight_bytes": size}), others)
 
 
 def _is_small(file: SourceFile) -> bool:

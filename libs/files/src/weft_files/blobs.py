@@ -103,10 +103,19 @@ class Blobs:
         """Each, unchecked, with when it was last used, in seconds of the epoch."""
         for path in self._content.glob("??/*"):
             with contextlib.suppress(OSError):
-                found = path.lstat()
-                marked = self._marks / path.name
-                used = marked.stat().st_mtime if marked.exists() else found.st_mtime
-                yield Blob(path.name, found.st_size, path), used
+                yield Blob(path.name, path.lstat().st_size, path), self._used(path)
+
+    def used(self, digits: str) -> float | None:
+        """When it was last used, in seconds of the epoch; None: it isn't here."""
+        try:
+            return self._used(self.place(digits))
+        except OSError:
+            return None
+
+    def _used(self, path: Path) -> float:
+        """Raises OSError."""
+        marked, found = self._marks / path.name, path.lstat()
+        return marked.stat().st_mtime if marked.exists() else found.st_mtime
 
     def drop_names(self) -> None:
         """Of blobs that are no more."""

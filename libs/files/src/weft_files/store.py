@@ -52,7 +52,7 @@ class Store:
 
         Blocks, and reads the whole content where the file was touched since it was last checked."""
         for name in self._names(wanted, addresses):
-            digits = name.removeprefix("blake3:") if name.startswith("blake3:") else self._blobs.named(name)
+            digits = self._digits(name)
             blob = self._blobs.get(digits) if digits is not None else None
             if blob is not None and blob.size <= wanted.cap and wanted.size in (None, blob.size):
                 return blob
@@ -154,15 +154,25 @@ class Store:
         known = str(wanted.checksum) if wanted.tells_content else f"{wanted.checksum} {self._places(addresses)}"
         return self._partials / f"{blake3(f'{known} {wanted.size}'.encode()).hexdigest()}.part"
 
-    def forget(self, wanted: Wanted, addresses: Sequence[Address]) -> bool:
-        """Have go what came of a file that nobody wants any more, whole or not, unless a layout names it. False while
-        somebody brings it here, and then nothing goes."""
+    def forget(self, wanted: Wanted, addresses: Sequence[Address], *, grace: float = GRACE) -> bool:
+        """Have go what came of a file that nobody here wants any more: its half at once, unless somebody brings it; the
+        whole once nobody used it for so long, as another process may be about to lay it out, and unless a layout names
+        it. False while there is something left that is to go. It is no use of the file."""
         path = self.partial_path(wanted, addresses)
         if path.exists() and not _drop(path, self.transfer_lock(path)):
             return False
-        if (blob := self.find(wanted, addresses)) is not None:
-            self.drop(blob.blake3)
-        return True
+        named = (self._digits(name) for name in self._names(wanted, addresses))
+        before = time.time() - grace
+        with self._lock():
+            laid_out = {digits for layout in self._layouts.all() for digits, _ in layout.files.values()}
+            unused = {digits: self._blobs.used(digits) for digits in named if digits is not None}
+            left = {digits: used for digits, used in unused.items() if used is not None and digits not in laid_out}
+            old = [digits for digits, used in left.items() if used < before]
+            for digits in old:
+                self._blobs.remove(digits)
+            if old:
+                self._blobs.drop_names()
+        return len(old) == len(left)
 
     def transfer_lock(self, partial: Path) -> FileLock:
         return FileLock(partial.with_suffix(".lock"))
@@ -181,6 +191,10 @@ class Store:
         if checksum.algorithm == "etag":
             return tuple(f"{checksum} {wanted.size} {plain(each.url)} {each.said}" for each in addresses)
         return (str(checksum),)
+
+    def _digits(self, name: str) -> str | None:
+        """The blake3 of what is known by a name."""
+        return name.removeprefix("blake3:") if name.startswith("blake3:") else self._blobs.named(name)
 
     def _places(self, addresses: Sequence[Address]) -> str:
         return "\n".join(f"{each.url.partition('?')[0]} {each.said}" for each in addresses)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from weft_contracts.shown import shown
+
 from weft_gguf.reader import GgufError, HeaderReader, NotGguf, Tensor, TruncatedGguf, Value
 from weft_gguf.value_types import TENSOR_TYPES, tensor_bytes
 
@@ -17,6 +19,10 @@ __all__ = ["GgufError", "GgufHeader", "NotGguf", "TruncatedGguf", "read_header"]
 
 DEFAULT_ALIGNMENT: Final = 32
 MAX_LAYERS: Final = 10_000
+MAX_ARCHITECTURE: Final = 128
+"""Characters of its name."""
+MAX_NUMBER: Final = 1 << 53
+"""As a fact may say it."""
 BLOCK: Final = re.compile(r"blk\.([0-9]{1,5})\.")
 OUTPUT: Final = ("output.", "output_", "cls.", "cls_")
 """How the names of tensors begin that make the output of what the last layer made."""
@@ -176,6 +182,9 @@ def header_of(parts: Sequence[Part]) -> GgufHeader:
     architecture = facts.text("general.architecture")
     if not architecture:
         raise NotGguf(f"{first.name} is not a readable GGUF file: it names no architecture")
+    if len(architecture) > MAX_ARCHITECTURE or not architecture.isprintable():
+        named = f"it names the architecture {shown(architecture)!r}"
+        raise NotGguf(f"{first.name} is not a readable GGUF file: {named}")
     layers = facts.integer(f"{architecture}.block_count", 0)
     if not 0 <= layers <= MAX_LAYERS:
         raise NotGguf(f"{first.name} is not a readable GGUF file: it claims {layers} layers")
@@ -200,7 +209,7 @@ def header_of(parts: Sequence[Part]) -> GgufHeader:
     embedding = facts.integer(f"{architecture}.embedding_length", 0)
     head_length = embedding // max(heads) if heads and max(heads) else 0
     lora = facts.integer(f"{architecture}.attention.kv_lora_rank", 0)
-    return GgufHeader(
+    header = GgufHeader(
         version=first.version,
         architecture=architecture,
         name=facts.text("general.name"),
@@ -233,6 +242,26 @@ def header_of(parts: Sequence[Part]) -> GgufHeader:
         eos_token=facts.maybe_integer("tokenizer.ggml.eos_token_id"),
         add_bos=facts.flag("tokenizer.ggml.add_bos_token"),
     )
+    _check(header, first.name)
+    return header
+
+
+def _check(header: GgufHeader, file: str) -> None:
+    """Raises NotGguf where a number that a claim is computed from is none of any model."""
+    claims = {
+        "attention heads": header.heads,
+        "KV heads": min(header.kv_heads, default=0),
+        "KV heads in its largest layer": max(header.kv_heads, default=0),
+        "values in a head's key": header.key_length,
+        "values in a head's value": header.value_length,
+        "values in a latent vector": header.latent_length,
+        "tokens of context": header.context_length,
+        "bytes": header.file_bytes,
+        "bytes of KV cache for a token": header.kv_bytes_per_token(),
+    }
+    for what, number in claims.items():
+        if not 0 <= number <= MAX_NUMBER:
+            raise NotGguf(f"{file} is not a readable GGUF file: it claims {number:.0f} {what}")
 
 
 class Facts:

@@ -5,12 +5,20 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from weft_contracts.facts.values import Weights
+from weft_contracts.shown import shown
 from weft_gguf.weights import KV_VALUE_BYTES
 
 from weft_sources.refused import SourceRefused
 
 MOST_CONFIG: Final = 4 << 20
 """Of `config.json`, in bytes; that of the largest models is a few KB."""
+MOST_LAYERS: Final = 10_000
+MOST_NUMBER: Final = 1 << 31
+"""Of heads, of their length, of a context's tokens."""
+MOST_BYTES: Final = 1 << 53
+"""As a fact may say it."""
+MOST_ARCHITECTURE: Final = 128
+"""Characters of its name; the longest have some 50."""
 
 
 def config_body(content: bytes, where: str) -> dict[str, Any]:
@@ -29,32 +37,66 @@ def kv_bytes_per_token(layers: int, kv_heads: int, head_length: int) -> int:
     return 2 * layers * kv_heads * head_length * KV_VALUE_BYTES
 
 
-def weights_of_config(config: Mapping[str, Any], weight_bytes: int) -> Weights:
-    """The weights of a safetensors folder, from its `config.json` as Hugging Face models have it.
+def weights_of_config(config: Mapping[str, Any], weight_bytes: int, where: str) -> Weights:
+    """The weights of a safetensors folder, from its `config.json` as Hugging Face models have it; `where` names that
+    file to people.
 
-    For latent attention (`kv_lora_rank`) the cache holds one compressed vector a token and layer.
+    For latent attention (`kv_lora_rank`) the cache holds one compressed vector a token and layer. What is not told is
+    0. Raises SourceRefused where a part has another shape than that of any model, or a number is beyond `MOST_LAYERS`
+    or `MOST_NUMBER`.
     """
-    text: Mapping[str, Any] = config.get("text_config") or config
-    vision: Mapping[str, Any] = config.get("vision_config") or {}
-    layers, heads = _number(text, "num_hidden_layers"), _number(text, "num_attention_heads")
-    kv_heads = _number(text, "num_key_value_heads") or heads
-    head_length = _number(text, "head_dim") or (_number(text, "hidden_size") // heads if heads else 0)
+    text, vision = _part(config, "text_config", where) or config, _part(config, "vision_config", where)
+    layers = _number(text, "num_hidden_layers", where, MOST_LAYERS)
+    heads = _number(text, "num_attention_heads", where)
+    kv_heads = _number(text, "num_key_value_heads", where) or heads
+    head_length = _number(text, "head_dim", where) or (_number(text, "hidden_size", where) // heads if heads else 0)
     kv = kv_bytes_per_token(layers, kv_heads, head_length)
-    if latent := _number(text, "kv_lora_rank"):
-        kv = layers * (latent + _number(text, "qk_rope_head_dim")) * KV_VALUE_BYTES
+    if latent := _number(text, "kv_lora_rank", where):
+        kv = layers * (latent + _number(text, "qk_rope_head_dim", where)) * KV_VALUE_BYTES
+    for size, of in ((kv, "the cache of one token"), (weight_bytes, "the weights")):
+        if size > MOST_BYTES:
+            raise SourceRefused(f"{where}: {of} would take {size} bytes, and no model's take more than {MOST_BYTES}")
     return Weights(
         format="safetensors",
-        architecture=str((config.get("architectures") or [config.get("model_type", "")])[0]),
+        architecture=_architecture(config, where),
         weight_bytes=weight_bytes,
         kv_bytes_per_token=kv,
         layers=layers,
         heads=heads,
         kv_heads=kv_heads,
-        vision_heads=_number(vision, "num_attention_heads") or _number(vision, "num_heads"),
-        context_tokens=_number(text, "max_position_embeddings"),
+        vision_heads=_number(vision, "num_attention_heads", where) or _number(vision, "num_heads", where),
+        context_tokens=_number(text, "max_position_embeddings", where),
     )
 
 
-def _number(config: Mapping[str, Any], key: str) -> int:
+def _part(config: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
+    """Empty where there is none."""
+    part: Any = config.get(key)
+    if part is None:
+        return {}
+    if not isinstance(part, dict):
+        raise SourceRefused(f"{where} has a {key} of another shape than any model's: want a JSON object, or none")
+    return cast("dict[str, Any]", part)
+
+
+def _architecture(config: Mapping[str, Any], where: str) -> str:
+    """The first that it names; empty: it names none."""
+    named: Any = config.get("architectures")
+    names = cast("list[Any]", named) if isinstance(named, list) else [named]
+    first: Any = (names[0] if names else None) or config.get("model_type") or ""
+    if (named is not None and not isinstance(named, list)) or not isinstance(first, str):
+        raise SourceRefused(f"{where} has architectures of another shape than any model's: want a list of names")
+    if len(first) > MOST_ARCHITECTURE or not first.isprintable():
+        most = f"want at most {MOST_ARCHITECTURE} printable characters"
+        raise SourceRefused(f"{where} names the architecture {shown(first)!r}: {most}")
+    return first
+
+
+def _number(config: Mapping[str, Any], key: str, where: str, most: int = MOST_NUMBER) -> int:
+    """0 where it is none, or told layer by layer."""
     value = config.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+        return 0
+    if value > most:
+        raise SourceRefused(f"{where} has {shown(str(value))} as {key}: want at most {most}")
+    return value

@@ -16,7 +16,7 @@ from typing import Self
 
 import pytest
 
-_TOOLS = ("unshare", "nsenter", "ip", "tc")
+_TOOLS = ("unshare", "nsenter", "ip")
 _BOUND_S = 30.0
 _NETWORK = "10.77.0."
 
@@ -72,7 +72,9 @@ class Lan:
         self.switch("ip", "link", "set", f"port-{name}", "up")
 
     def narrow(self, name: str, bits: int) -> None:
-        """Let so many bits a second through a machine's cable, each way; what goes in 0.2 s waits, more is lost."""
+        """Let so many bits a second through a machine's cable, each way; what goes in 0.2 s waits, more is lost. Needs
+        `tc`. Raises NoNamespaces."""
+        _require("tc")
         shape = ("tc", "qdisc", "replace", "dev")
         how = ("root", "tbf", "rate", f"{bits}bit", "burst", f"{max(bits // 800, 65536)}", "latency", "200ms")
         self.switch(*shape, f"port-{name}", *how)
@@ -97,8 +99,7 @@ class Lan:
         self._held.clear()
 
     def _make(self) -> None:
-        if lacking := [tool for tool in _TOOLS if shutil.which(tool) is None]:
-            raise NoNamespaces(f"{' and '.join(lacking)} not found (Debian, Ubuntu: apt install util-linux iproute2)")
+        _require(*_TOOLS)
         owner = self._hold(["unshare", "--user", "--map-root-user", "--net", "--", "cat"], os.getpid())
         self._owner = owner
         self.switch("ip", "link", "add", "switch", "type", "bridge")
@@ -150,6 +151,11 @@ def wired(*names: str) -> Generator[Lan]:
         yield lan
     finally:
         lan.close()
+
+
+def _require(*tools: str) -> None:
+    if lacking := [tool for tool in tools if shutil.which(tool) is None]:
+        raise NoNamespaces(f"{' and '.join(lacking)} not found (Debian, Ubuntu: apt install util-linux iproute2)")
 
 
 def _entering(pid: int) -> list[str]:

@@ -19,6 +19,7 @@ from weft_worker_agent.domain.file_upkeep import (
     next_fetch,
     untold_failure,
 )
+from weft_worker_agent.domain.restarts import slow_wait_s
 from weft_worker_agent.inbound.wake import Wake
 from weft_worker_agent.outbound.files.begun_ahead import BegunAhead
 from weft_worker_agent.outbound.files.model_fetches import FetchFailed, ModelFetches
@@ -49,6 +50,8 @@ class FilesLoop:
         self._begun = begun
         self._tries: Mapping[str, FetchTries] = {}
         self._fetching: tuple[str, asyncio.Task[None]] | None = None
+        self._left: dict[str, tuple[int, float]] = {}
+        """Of what could not go yet, how often that was tried, and when it is tried next."""
         self._pins: dict[str, bool] = {}
         """What was said to the store of each model."""
         self.wake = Wake()
@@ -57,7 +60,10 @@ class FilesLoop:
         """Look for ever."""
         try:
             while True:
-                await self.turn()
+                try:
+                    await self.turn()
+                except Exception:  # whatever it is, nothing else here ends of it
+                    _log.exception("files are not looked after")
                 await self.wake.wait(_IDLE_S)
         finally:
             if self._fetching is not None:
@@ -90,9 +96,14 @@ class FilesLoop:
         elif not self._fetches.held_up and self._tries:
             free = await self._free()
             found = next_fetch(self._tries, self._fetches.there, time.monotonic(), free)
-            if found is not None and self._fetching is None and not self._fetches.held_up:
-                self._fetching = found.wanted.files, asyncio.create_task(self._ahead(found))
+            if found is not None and self._may_begin(found):
                 await asyncio.to_thread(self._begun.note, found.wanted)
+                if self._may_begin(found):
+                    self._fetching = found.wanted.files, asyncio.create_task(self._ahead(found))
+
+    def _may_begin(self, tries: FetchTries) -> bool:
+        wanted = tries.wanted.files in self._own.part.file_wishes.wanted
+        return wanted and self._own.may_decide and self._fetching is None and not self._fetches.held_up
 
     async def _ahead(self, tries: FetchTries) -> None:
         files = tries.wanted.files
@@ -127,14 +138,23 @@ class FilesLoop:
 
     async def _forget(self) -> None:
         """Raises OSError."""
-        part = self._own.part
         begun = await asyncio.to_thread(self._begun.all)
-        needed = files_needed_still((each.fact.spec for each in part.assignments.values()), part.file_wishes)
-        for files, goes in forsaken(begun, part.file_wishes, self._fetches.there, self._used()).items():
+        going = forsaken(begun, self._own.part.file_wishes, self._fetches.there, self._used())
+        self._left = {files: each for files, each in self._left.items() if files in going}
+        for files, goes in going.items():
+            tried, at = self._left.get(files, (0, 0.0))
             if self._fetching is not None and self._fetching[0] == files:
                 continue  # it is being called off
-            if not goes or await self._fetches.forget(begun[files], needed):
+            if goes and time.monotonic() < at:
+                continue
+            if not goes or await self._fetches.forget(begun[files], self._needed_still):
                 await asyncio.to_thread(self._begun.drop, files)
+            else:
+                self._left[files] = tried + 1, time.monotonic() + slow_wait_s(tried + 1)
+
+    def _needed_still(self) -> frozenset[tuple[str, int]]:
+        part = self._own.part
+        return files_needed_still((each.fact.spec for each in part.assignments.values()), part.file_wishes)
 
     async def _pin(self) -> None:
         wishes, there = self._own.part.file_wishes, self._fetches.there

@@ -8,9 +8,11 @@ from weft_contracts import subjects
 from weft_contracts.facts.machine import FileFound, FileMissing
 from weft_contracts.facts.source import HfSource, HttpsSource, RemoteSource, S3Source
 from weft_contracts.ids import InspectionId, NodeId
+from weft_contracts.shown import shown
 from weft_contracts.source_keys import NoSource, source_of
 from weft_runtime.logs import get_logger
 
+from weft_worker_agent.domain.inspection_answers import answerable, file_missing
 from weft_worker_agent.domain.own_part import Question
 from weft_worker_agent.inbound.reporting_loop import Reporting
 from weft_worker_agent.inbound.wake import Wake
@@ -21,6 +23,8 @@ from weft_worker_agent.outbound.processes.hosts import Hosts
 from weft_worker_agent.projections.own_log import OwnLog
 
 _IDLE_S = 1.0
+_FAULT_S: Final = 30.0
+"""Before the next try where an answer could not even be made."""
 _LOOK_S: Final = 30.0
 """A disk that doesn't answer for so long is as good as none."""
 _log: Any = get_logger("weft.inspections")
@@ -57,6 +61,9 @@ class Inspections:
             try:
                 if not await self._answer(id, question):
                     await asyncio.sleep(_IDLE_S)
+            except Exception:  # nothing else here ends of it
+                _log.exception("inspection not answered", source=question.source)
+                await asyncio.sleep(_FAULT_S)
             finally:
                 del under_way[id]
                 wake.ring()
@@ -74,13 +81,14 @@ class Inspections:
         fact: FileFound | FileMissing
         try:
             source = remote_of(question)
-            fact = await (self._own_disk(id, question) if source is None else self._source(id, question, source))
+            found = await (self._own_disk(id, question) if source is None else self._source(id, question, source))
+            fact = answerable(found)
         except NotFound as missing:
-            fact = FileMissing(inspection=id, source=question.source, reason=str(missing))
+            fact = file_missing(id, question.source, str(missing))
         except Exception as error:  # a question must be answered, whatever a strange file does to its reader
             _log.exception("inspection failed", source=question.source)
-            reason = f"{question.source} could not be looked at: {type(error).__name__}: {error}"
-            fact = FileMissing(inspection=id, source=question.source, reason=reason)
+            reason = f"{shown(question.source)} could not be looked at: {type(error).__name__}: {error}"
+            fact = file_missing(id, question.source, reason)
         commit = self._reporting.guarded(subjects.machine(self._node), fact, question.cause)
         return await self._reporting.append(commit)
 

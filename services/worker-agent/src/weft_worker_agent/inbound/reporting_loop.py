@@ -135,6 +135,10 @@ class Reporting:
                 _log.warning("not appended yet", aggregate=str(aggregate), error=str(error))
                 await asyncio.sleep(random.uniform(0.5, 1.5))
                 return False
+            except ValueError:  # it can't be written down: nothing else is to stay unsaid for it
+                _log.exception("can't be said", aggregate=str(aggregate), fact=commit.facts[0].type)
+                await asyncio.sleep(random.uniform(0.5, 1.5))
+                return False
             _log.info("appended", aggregate=str(aggregate), fact=commit.facts[0].type, sequence=sequence)
             if not await self._own.reached(sequence, _FOLD_S):
                 _log.warning("own event not folded yet", aggregate=str(aggregate), sequence=sequence)

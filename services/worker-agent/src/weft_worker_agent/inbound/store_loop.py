@@ -25,7 +25,10 @@ async def watch_store(own: OwnLog, hosts: Hosts, fetches: ModelFetches, gateway:
     while True:
         await asyncio.sleep(LOOK_S)
         if own.may_decide:
-            await fetches.collect(needed, lambda files: may_go(gateway, files))
+            try:
+                await fetches.collect(needed, lambda files: may_go(gateway, files))
+            except Exception:  # such as a disk that fails: nothing else here ends of it
+                _log.exception("files are not collected")
 
 
 async def may_go(gateway: Gateway, files: str) -> bool:

@@ -51,7 +51,12 @@ class StoringLoop:
     async def run(self) -> None:
         """Look for ever."""
         while True:
-            if not await self.turn():
+            try:
+                more = await self.turn()
+            except Exception:  # whatever it is, nothing else here ends of it
+                _log.exception("files are not put into the mesh's store")
+                more = False
+            if not more:
                 await self.wake.wait(_IDLE_S)
 
     async def turn(self) -> bool:

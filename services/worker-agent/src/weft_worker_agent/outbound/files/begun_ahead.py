@@ -8,6 +8,8 @@ from pathlib import Path
 from pydantic import ValidationError
 from weft_contracts.facts.node import FilesWanted
 
+from weft_worker_agent.outbound.files import private_file
+
 
 class BegunAhead:
     """Of one agent; those that share a store have each their own. Methods block for moments, and raise OSError."""
@@ -29,7 +31,7 @@ class BegunAhead:
         """It begins."""
         if wanted.files not in self.all():
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._path(wanted.files).write_text(wanted.model_dump_json(), encoding="utf-8")
+            private_file.write(self._path(wanted.files), wanted.model_dump_json().encode())
             self._known = {**self.all(), wanted.files: wanted}
 
     def drop(self, files: str) -> None:

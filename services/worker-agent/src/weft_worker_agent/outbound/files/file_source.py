@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 from weft_contracts.facts.source import FetchedSource, RemoteSource, SourceFile, UploadSource
@@ -95,17 +95,13 @@ class FileSource:
         self._stored(wanted, near)
         return blob
 
-    async def forget(self, source: FetchedSource, files: Sequence[SourceFile]) -> bool:
-        """Have go what came of files that nobody here wants any more. False where one of them is still coming. Raises
-        OSError."""
-        settings, gone = self._secrets.settings, True
-        for file in files:
-            wanted, where = wanted_file(file), tuple[Address, ...]()
-            if not wanted.tells_content and not isinstance(source, UploadSource):
-                with contextlib.suppress(SourceRefused):  # then nothing came from there either
-                    where = await asyncio.to_thread(addresses, source, file, settings)
-            gone = await asyncio.to_thread(self._store.forget, wanted, where) and gone
-        return gone
+    async def forget(self, source: FetchedSource, file: SourceFile) -> bool:
+        """Have go what came of a file that nobody here wants any more: see `Store.forget`. Raises OSError."""
+        wanted, where = wanted_file(file), tuple[Address, ...]()
+        if not wanted.tells_content and not isinstance(source, UploadSource):
+            with contextlib.suppress(SourceRefused):  # then nothing came from there either
+                where = await asyncio.to_thread(addresses, source, file, self._secrets.settings)
+        return await asyncio.to_thread(self._store.forget, wanted, where)
 
     def close(self) -> None:
         """Begin no more."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from prometheus_client import Counter
 from weft_contracts.digest import files_digest
@@ -25,21 +25,13 @@ from weft_sources.refused import SourceRefused
 
 from weft_worker_agent.domain.fetch_progress import FetchProgress, begun, fetch_said, finished, moved, placing
 from weft_worker_agent.outbound.files.arrivals import NotSent
+from weft_worker_agent.outbound.files.collecting import Collecting, anything
 from weft_worker_agent.outbound.files.file_source import FileSource, wanted_file
 from weft_worker_agent.outbound.files.near_files import NearFiles
 
 _BYTES = Counter("weft_files_fetched_bytes", "Bytes of models' files that were brought here and verified")
 _FETCHES = Counter("weft_files_fetches", "Fetches of models, by how they ended", ["outcome"])
 _log: Any = get_logger("weft.fetches")
-
-
-_MOST_ASKED: Final = 8
-"""Models, in one collection."""
-
-
-async def anything(files: str) -> bool:
-    """Whatever it is, it may go."""
-    return True
 
 
 class FetchFailed(Exception):
@@ -82,7 +74,7 @@ class ModelFetches:
         `changed`: one came or went."""
         self._store = store
         self._source = source
-        self._most_bytes = most_bytes
+        self._collecting = Collecting(store, most_bytes) if most_bytes is not None else None
         self._changed = changed
         self._turns = asyncio.Semaphore(at_once)
         self._under_way: dict[str, _Fetch] = {}
@@ -172,27 +164,14 @@ class ModelFetches:
         self, needed: Callable[[], Collection[str]], may_go: Callable[[str], Awaitable[bool]] = anything
     ) -> None:
         """Have go what nothing needs, the least used first, while there is more than may stay. `may_go` is asked of
-        each before, a few at a time: what it refuses stays."""
-        if self._most_bytes is None:
+        each before, a few at a time: what it refuses stays, and is not asked about again for some minutes."""
+        if self._collecting is None:
             return
-        allowed, refused = set[str](), set[str]()
-        while open := await self._asked_about(needed(), allowed, refused):
-            for digest in open:
-                full = len(allowed) + len(refused) >= _MOST_ASKED
-                (refused if full or not await may_go(digest) else allowed).add(digest)
-        keep = {*needed(), *self._under_way}
-        gone = await asyncio.to_thread(self._store.collect, self._most_bytes, keep, only=allowed)
+        gone = await self._collecting.collect(self.there, lambda: {*needed(), *self._under_way}, may_go)
         if gone:
             self.there = {digest: size for digest, size in self.there.items() if digest not in gone}
             _log.info("files removed", models=gone)
             self._changed()
-
-    async def _asked_about(self, needed: Collection[str], allowed: set[str], refused: set[str]) -> list[str]:
-        """What would go and was not asked about yet."""
-        assert self._most_bytes is not None
-        keep = {*needed, *self._under_way, *refused}
-        leaving = await asyncio.to_thread(self._store.leaving, self._most_bytes, keep)
-        return [digest for digest in leaving.layouts if digest not in allowed]
 
     async def remove(self, digest: str) -> None:
         """Have a model go that nothing uses, unless it is being fetched. Raises OSError."""
@@ -203,16 +182,21 @@ class ModelFetches:
         _log.info("files removed", models=[digest])
         self._changed()
 
-    async def forget(self, wanted: FilesWanted, needed: Container[tuple[str, int]]) -> bool:
+    async def forget(self, wanted: FilesWanted, needed: Callable[[], Container[tuple[str, int]]]) -> bool:
         """Have go what came of a model that is fetched ahead no more, but for files that others need, by checksum and
-        size. False while it is still coming. Raises OSError."""
-        if wanted.files in self._under_way:
-            return False
-        files = [file for file in wanted.listed if (file.checksum, file.size) not in needed]
-        gone = await self._source.forget(wanted.source, files)
+        size; that is looked at before each. False while something of it is left that is to go. Raises OSError."""
+        gone = True
+        for file in wanted.listed:
+            if wanted.files in self._under_way:
+                return False
+            known = file.checksum, file.size
+            coming = (each for fetch in self._under_way.values() for each in fetch.files)
+            if known in needed() or any(known == (each.checksum, each.size) for each in coming):
+                continue
+            gone = await self._source.forget(wanted.source, file) and gone
         if gone:
             _log.info("what came of files is removed", files=wanted.files)
-        return gone
+        return gone and wanted.files not in self._under_way
 
     async def pin(self, digest: str, *, pinned: bool) -> None:
         """Whether a model is kept by all agents that share the store. Raises OSError."""

@@ -131,7 +131,7 @@ def _safetensors(files: Files, engine: str) -> tuple[Found, list[Path]]:
     content = config.read_bytes()
     size = sum(part.stat().st_size for part in parts)
     try:
-        weights = weights_of_config(config_body(content, str(config)), size)
+        weights = weights_of_config(config_body(content, str(config)), size, str(config))
     except SourceRefused as refused:
         raise NotFound(str(refused)) from None
     return Found(folder, size, weights, offers(files.metadata_folders, shipped=files.shipped)), parts

@@ -8,6 +8,7 @@ import blake3
 from weft_contracts.engines import BUILTIN, FileFormat, Profiles
 from weft_contracts.facts.source import RemoteSource, SourceFile
 from weft_contracts.facts.values import Weights
+from weft_contracts.source_faults import fault_of_files
 from weft_contracts.source_keys import told_source
 from weft_files.faults import Fault, NotFetched
 from weft_gguf.header import GgufError, NotGguf, Part, read_part_from
@@ -60,6 +61,8 @@ def look_elsewhere(
         raise NotFound(f"{engine} takes no files, and {where} is a model's files: name a simulated source")
     try:
         listing = list_source(source, taken, settings)
+        if (fault := fault_of_files(listing.files)) is not None:
+            raise NotFound(f"{where}: {fault}")
         files = {file.name: file for file in listing.files}
         first = listing.files[0]
         if first.name.lower().endswith(".gguf"):
@@ -108,6 +111,7 @@ def _safetensors(source: RemoteSource, files: dict[str, SourceFile], settings: S
     config = files.get(CONFIG)
     if config is None:
         raise NotFound(f"{where} holds safetensors files and no {CONFIG}")
-    body = config_body(read_small(source, config, settings, MOST_CONFIG), f"{CONFIG} of {where}")
+    named = f"{CONFIG} of {where}"
+    body = config_body(read_small(source, config, settings, MOST_CONFIG), named)
     size = sum(file.size for name, file in files.items() if name.endswith(".safetensors"))
-    return weights_of_config(body, size)
+    return weights_of_config(body, size, named)

@@ -186,6 +186,10 @@ class HostStarts:
             entry.set_end(End(None, f"the engine could not be started: {error}", permanent=False))
         except NoSecret as missing:
             entry.set_end(End(None, str(missing), permanent=False))
+        except Exception as error:  # whatever a strange file does to its reader, the replica ends with a reason
+            _log.exception("host not started", replica=identity.replica, incarnation=identity.incarnation)
+            fault = f"an unexpected fault on this node ({type(error).__name__}): its agent's log has it"
+            entry.set_end(End(None, f"the engine could not be started: {fault}", permanent=False))
         self.context.wake()
 
     async def _interpreter(self, entry: HostEntry, assignment: Assignment) -> Interpreter:
