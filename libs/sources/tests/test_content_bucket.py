@@ -15,6 +15,7 @@ from weft_sources.content_bucket import PART, ContentBucket, bucket_of, server_o
 from weft_sources.refused import SourceAway, SourceRefused
 from weft_sources.settings import SourceSettings
 from weft_testing.bucket_server import BucketServer, bucket_server
+from weft_testing.loopback_server import LoopbackServer, QuietHandler, serving
 
 BODY = b"a file of a model" * 100
 SECRET = "wJalr/of+the+test"
@@ -90,6 +91,25 @@ async def test_what_is_wrong_there_is_put_right_when_that_is_asked(server: Bucke
     assert not await bucket.put(checksum, size, path)
     assert await bucket.put(checksum, size, path, over=True)
     assert BODY == server.buckets["mesh"][key]
+
+
+class Lengthless(QuietHandler):
+    """Answers with an object, and leaves its length out."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        self.wfile.write(b"1\r\na\r\n0\r\n\r\n")
+
+
+def test_an_object_of_unknown_length_is_refused_and_not_taken_for_one_that_is_not_there() -> None:
+    server = LoopbackServer(Lengthless)
+    with serving(server):
+        place = bucket_of(f"s3://mesh?endpoint={server.url}")
+        bucket = ContentBucket(place, SourceSettings(reach=Reach([server_of(place)]), timeout_s=5.0))
+        with pytest.raises(SourceRefused, match="store .* has no length: see that .* speaks S3"):
+            bucket.size(Checksum("sha256", hashlib.sha256(BODY).hexdigest()))
 
 
 async def test_why_a_file_is_not_taken_is_said_with_the_remedy_and_without_a_secret(

@@ -93,11 +93,15 @@ class ContentBucket:
                         return 0
                     case _:
                         check_answer(answer, self._place, self.said, settings)
-                        return answer.total()
+                        size = answer.total()
         except Cut as fault:
             raise SourceAway(f"{self.said} {fault}") from None
         except Refused as fault:
             raise SourceRefused(f"{self.said} {fault}") from None
+        if size is None:
+            where = public(endpoint_of(self._place))
+            raise SourceRefused(f"an object of {self.said} has no length: see that {where} speaks S3")
+        return size
 
     async def put(self, checksum: Checksum, size: int, path: Path, *, over: bool = False) -> bool:
         """Have a file of this content lie there; False: it lay there already. `over`: what lies there is wrong.
