@@ -79,6 +79,32 @@ async def test_a_head_that_does_not_come_ends_and_a_body_may_take_longer(
     writer.close()
 
 
+LONG = START + b"content-length: 9\r\n"
+
+
+@pytest.mark.parametrize(
+    ("request_head", "behind"),
+    [
+        pytest.param(START + b"content-length: 0\r\n\r\n", b"\r\n", id="an empty line behind an answer"),
+        pytest.param(LONG.replace(b"PUT /length", b"GET /nothing") + b"\r\n", b"a", id="a part of an answered body"),
+    ],
+)
+async def test_what_stands_behind_an_answer_holds_no_connection(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, request_head: bytes, behind: bytes
+) -> None:
+    # given a connection that was answered and is kept
+    monkeypatch.setattr(bounded_http, "HEAD_S", 0.2)
+    reader, writer = await asyncio.open_connection("127.0.0.1", client.base_url.port)
+    async with asyncio.timeout(20):
+        writer.write(request_head)
+        await reader.readuntil(b"\r\n\r\n")
+        # when something comes that begins no other request, and nothing more
+        writer.write(behind)
+        # then it ends
+        assert b"HTTP/1.1 408 " in await reader.read()
+    writer.close()
+
+
 async def test_ten_thousand_chunks_of_one_byte_are_one_body(client: httpx.AsyncClient) -> None:
     chunks = b"1\r\na\r\n" * 10_000 + b"0\r\n\r\n"
     answer = await _sent(client, START + b"transfer-encoding: chunked\r\nconnection: close\r\n\r\n", chunks)

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import itertools
 import threading
 from collections.abc import Generator
 from dataclasses import replace
@@ -11,10 +12,12 @@ import httpx
 import pytest
 from weft_files.checksum import Checksum
 from weft_files.reach import Reach
+from weft_sources import content_bucket
 from weft_sources.content_bucket import PART, ContentBucket, bucket_of, server_of
 from weft_sources.refused import SourceAway, SourceRefused
 from weft_sources.settings import SourceSettings
 from weft_testing.bucket_server import BucketServer, bucket_server
+from weft_testing.loopback_server import LoopbackServer, QuietHandler, serving
 
 BODY = b"a file of a model" * 100
 SECRET = "wJalr/of+the+test"
@@ -92,6 +95,25 @@ async def test_what_is_wrong_there_is_put_right_when_that_is_asked(server: Bucke
     assert BODY == server.buckets["mesh"][key]
 
 
+class Lengthless(QuietHandler):
+    """Answers with an object, and leaves its length out."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        self.wfile.write(b"1\r\na\r\n0\r\n\r\n")
+
+
+def test_an_object_of_unknown_length_is_refused_and_not_taken_for_one_that_is_not_there() -> None:
+    server = LoopbackServer(Lengthless)
+    with serving(server):
+        place = bucket_of(f"s3://mesh?endpoint={server.url}")
+        bucket = ContentBucket(place, SourceSettings(reach=Reach([server_of(place)]), timeout_s=5.0))
+        with pytest.raises(SourceRefused, match=r"store .* has no length: see that .* speaks S3"):
+            bucket.size(Checksum("sha256", hashlib.sha256(BODY).hexdigest()))
+
+
 async def test_why_a_file_is_not_taken_is_said_with_the_remedy_and_without_a_secret(
     server: BucketServer, tmp_path: Path
 ) -> None:
@@ -120,7 +142,45 @@ async def test_why_a_file_is_not_taken_is_said_with_the_remedy_and_without_a_sec
         await bucket_for(server).put(checksum, size, path)
 
 
-async def test_a_put_that_is_called_off_ends_at_once_and_leaves_no_object(server: BucketServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("overdue", [False, True])
+async def test_a_put_in_parts_that_is_called_off_or_overdue_leaves_none_of_them(
+    server: BucketServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overdue: bool
+) -> None:
+    monkeypatch.setattr(content_bucket, "PART", 1 << 16)
+    monkeypatch.setattr(content_bucket, "ABORT_S", 20.0)
+    checksum, size, path = laid(tmp_path, bytes(5 << 16))
+    # given a server that has the first part, and is slow with the others
+    begun, go_on, puts = threading.Event(), threading.Event(), itertools.count()
+
+    def hold(said: str) -> None:
+        if said.startswith("PUT") and next(puts):
+            begun.set()
+            go_on.wait(20)
+
+    server.hold = hold
+    if overdue:
+        monkeypatch.setattr(content_bucket, "BASE_S", 1.0)
+        monkeypatch.setattr(content_bucket, "LEAST", 1 << 40)
+    task = asyncio.create_task(bucket_for(server).put(checksum, size, path))
+    assert await asyncio.to_thread(begun.wait, 20)
+    # when
+    if overdue:
+        await asyncio.sleep(1.0)
+    else:
+        task.cancel()
+    await asyncio.sleep(0.05)
+    go_on.set()
+    # then
+    with pytest.raises(SourceAway if overdue else asyncio.CancelledError):
+        await task
+    assert {} == server.buckets["mesh"]
+    assert {} == server.parts
+
+
+async def test_a_put_that_is_called_off_ends_soon_and_leaves_no_object(
+    server: BucketServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(content_bucket, "ABORT_S", 0.1)
     checksum, size, path = laid(tmp_path, bytes(PART + 1))
     # given a server that takes the parts and doesn't answer
     begun, go_on = threading.Event(), threading.Event()

@@ -263,6 +263,14 @@ asyncio.run(main())
 """
 
 
+def installs(process: psutil.Process) -> bool:
+    """Whether it is the uv that installs, and not the one that makes the environment before."""
+    try:
+        return process.name() == "uv" and "install" in process.cmdline()
+    except psutil.Error:
+        return False
+
+
 async def test_the_installer_ends_with_a_worker_that_is_killed_and_the_next_one_removes_what_is_half_made(
     tmp_path: Path, wheels: Path, fifo: Path
 ) -> None:
@@ -270,15 +278,18 @@ async def test_the_installer_ends_with_a_worker_that_is_killed_and_the_next_one_
     folder = tmp_path / "backends"
     worker = psutil.Popen([sys.executable, "-c", _WORKER, str(folder), str(wheels), VARIANT.model_dump_json()])
     async with asyncio.timeout(60):
-        while not (found := [one for one in worker.children(recursive=True) if one.name() == "uv"]):
+        while not (found := [one for one in worker.children(recursive=True) if installs(one)]):
             await asyncio.sleep(0.02)
-        while not left_behind(folder):
-            await asyncio.sleep(0.02)
+    (making,) = left_behind(folder)
     # when
     worker.send_signal(signal.SIGKILL)
     worker.wait(30)
     # then
     found[0].wait(30)
+    async with asyncio.timeout(30):  # what it had started holds the lock, too, and ends a moment later
+        while (held := environments.lock(folder, making.removeprefix(".making-"))) is None:
+            await asyncio.sleep(0.02)
+    os.close(held)
     os.unlink(fifo)
     echo_wheel(wheels)
     async with an_installer(folder, wheels) as installer:

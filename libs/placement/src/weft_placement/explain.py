@@ -14,9 +14,8 @@ from weft_placement.candidate_ranking import CandidateRanking
 from weft_placement.claim import ClaimUnknown
 from weft_placement.decide import demand_for
 from weft_placement.filters.avoid import avoided
-from weft_placement.filters.disk import disk, promised
+from weft_placement.filters.disk import disk, told_room
 from weft_placement.fit import LADDER
-from weft_placement.fit.option import gib
 from weft_placement.node_evaluator import Candidate, Rank, Refusal
 from weft_placement.planned_fleet import PlannedFleet
 from weft_placement.policy import BadPolicy, Policy, parse_policy
@@ -159,11 +158,9 @@ def answers_of(
 
 def _with_room(fleet: Fleet, node: NodeView, ranking: CandidateRanking, reason: str) -> str:
     """A node's reason with what its own disk has, where that was it."""
-    free = node.hardware.disk_free if node.hardware is not None else None
-    if free is None or reason != disk(node, fleet.assigned(node.id), ranking.demand):
+    if reason != disk(node, fleet.assigned(node.id), ranking.demand):
         return reason
-    others = promised(node, ranking.demand.files)
-    return f"{reason}; it has {gib(free)}" + (f", {gib(others)} of it for files that it is to fetch" if others else "")
+    return f"{reason}; it has {told_room(node, ranking.demand.files)}"
 
 
 def _outcome(fleet: Fleet, decision: Placed | Unplaceable | None, answers: tuple[NodeAnswer, ...]) -> str:

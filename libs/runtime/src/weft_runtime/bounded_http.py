@@ -9,14 +9,14 @@ MOST_HEAD: Final = 64 * 1024
 """Bytes of a request line and headers, or of what stands around and behind a body; and as much again as comes in one
 piece."""
 HEAD_S: Final = 30.0
-"""For a head to come, from the connection's or its first byte on."""
+"""For a head to come, from the connection's or its first byte on; and for more of a body that is answered already."""
 
 
 class BoundedHttpProtocol(HttpToolsProtocol):
     """One connection. What is too large is answered 431, what is too late 408, and closed."""
 
     _head_since: float | None = None
-    """When the head that is awaited began; None: none is."""
+    """When the head that is awaited began, or what came last of a body that is answered already; None: neither."""
     _outside = 0
     """Bytes that came since the last head began or the last part of a body, and are neither."""
     _steps = 0
@@ -34,6 +34,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._outside += len(data)
             if self._outside > MOST_HEAD and not self.transport.is_closing():
                 self._refuse(431, f"The head of the request is larger than {MOST_HEAD} bytes.")
+        if self._head_since is None and not self._answering:
+            self._head_since = self.loop.time()  # uvicorn's keep-alive ended with what came, be it an empty line
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -45,6 +47,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
+        self._head_since = None
         self._step()
         super().on_body(body)
 

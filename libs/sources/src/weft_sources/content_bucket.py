@@ -1,9 +1,11 @@
 """Files in a bucket by their content, `<prefix>/<algorithm>/<digits>`: whether one is there, and putting it there."""
 
 import asyncio
+import threading
+from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from weft_contracts.facts.source import S3Source
@@ -19,17 +21,23 @@ from weft_sources.bucket import STATUS, bucket_address, check_answer, endpoint_o
 from weft_sources.refused import SourceAway, SourceRefused
 from weft_sources.settings import SourceSettings
 
+if TYPE_CHECKING:
+    from obstore.store import S3Store
+
 WANTED: Final = "want s3://<bucket>/<prefix>, and behind it ?endpoint=<URL>&region=<name> where it isn't Amazon's"
 PART: Final = 8 << 20
 """Bytes of one request where a file is larger; two are on their way at a time, so memory is flat."""
 MOST_PARTS: Final = 9_000
 """S3 takes 10,000. Of a file of more than 70 GiB the parts are larger."""
 LEAST: Final = 512 * 1024
-"""Bytes a second that a whole put must come to, beside a minute."""
+"""Bytes a second that a whole put must come to, beside `BASE_S`."""
+BASE_S: Final = 60.0
 LOOK_S: Final = 5.0
 """For each phase of the one request by which it is looked whether a file is there."""
 PART_S: Final = 300.0
 """For one part, in all of its three tries together."""
+ABORT_S: Final = 2.0
+"""For a put that is called off to have its parts removed there: less than a service waits for it at its end."""
 _AT_ONCE: Final = 2
 _PREFIX_BYTES: Final = 512
 
@@ -93,19 +101,24 @@ class ContentBucket:
                         return 0
                     case _:
                         check_answer(answer, self._place, self.said, settings)
-                        return answer.total()
+                        size = answer.total()
         except Cut as fault:
             raise SourceAway(f"{self.said} {fault}") from None
         except Refused as fault:
             raise SourceRefused(f"{self.said} {fault}") from None
+        if size is None:
+            where = public(endpoint_of(self._place))
+            raise SourceRefused(f"an object of {self.said} has no length: see that {where} speaks S3")
+        return size
 
     async def put(self, checksum: Checksum, size: int, path: Path, *, over: bool = False) -> bool:
         """Have a file of this content lie there; False: it lay there already. `over`: what lies there is wrong.
 
         A small one goes by one conditional request, a larger one by parts over whatever is there, which has the same
-        content. Raises SourceRefused, SourceAway, and OSError where the file can't be read.
+        content; called off or overdue, its parts are removed there where that goes within `ABORT_S`. Raises
+        SourceRefused, SourceAway, and OSError where the file can't be read.
         """
-        bound = 60 + size / LEAST
+        bound = BASE_S + size / LEAST
         try:
             async with asyncio.timeout(bound):
                 return await self._put(_name(checksum), size, path, over)
@@ -134,16 +147,13 @@ class ContentBucket:
         place, settings = self._place, self._settings
         keys = (settings.s3_access_key, settings.s3_secret_key, settings.s3_session_token)
         store = opened(place.bucket, endpoint_of(place), place.region, PART_S, keys)
+        key = f"{place.key}{name}"
         try:
-            await obstore.put_async(
-                store,
-                f"{place.key}{name}",
-                path,
-                mode="create" if once else "overwrite",
-                use_multipart=size > PART,
-                chunk_size=max(PART, -(-size // MOST_PARTS)),
-                max_concurrency=_AT_ONCE,
-            )
+            if size > PART:
+                await _put_by_parts(store, key, path, max(PART, -(-size // MOST_PARTS)))
+            else:
+                mode = "create" if once else "overwrite"
+                await obstore.put_async(store, key, path, mode=mode, use_multipart=False)
         except AlreadyExistsError:
             return False
         except (BaseError, FileNotFoundError, ValueError, NotImplementedError) as error:
@@ -169,6 +179,39 @@ class ContentBucket:
                 return SourceAway(f"{self.said} {why}: see that this node reaches it, or wait")
             case _:
                 return SourceRefused(f"{self.said} answers {status}: check its region and its endpoint")
+
+
+async def _put_by_parts(store: "S3Store", key: str, path: Path, part: int) -> None:
+    """Put a file in parts of so many bytes. Raises what obstore does, and OSError.
+
+    obstore has an upload's parts removed where what it reads from fails, and leaves them where it is just cancelled:
+    so an upload that is called off fails at its next part. One whose server is silent, or that has sent its last part,
+    is left to the bucket's own rule.
+    """
+    import obstore
+
+    called_off = threading.Event()
+    pieces = _pieces(path, part, called_off)
+    going: asyncio.Future[Any] = asyncio.ensure_future(
+        obstore.put_async(store, key, pieces, use_multipart=True, chunk_size=part, max_concurrency=_AT_ONCE)
+    )
+    try:
+        await asyncio.shield(going)
+    except asyncio.CancelledError:
+        called_off.set()
+        await asyncio.wait((going,), timeout=ABORT_S)
+        raise
+    finally:
+        going.cancel()
+
+
+def _pieces(path: Path, size: int, called_off: threading.Event) -> Generator[bytes]:
+    """A file in pieces of so many bytes, until it is called off. Raises OSError. Runs in a thread of obstore's."""
+    with path.open("rb", buffering=0) as file:
+        while piece := file.read(size):
+            if called_off.is_set():
+                raise OSError("the upload was called off")
+            yield piece
 
 
 class _NotConditional(Exception):

@@ -118,6 +118,8 @@ class BucketServer:
         upload = fields.get("uploadId", "")
         tag = f'"{hashlib.md5(sent, usedforsecurity=False).hexdigest()}"'
         match handler.command:
+            case "PUT" | "POST" if upload and upload not in self.parts:
+                return _fault(handler, 404, "NoSuchUpload", "The specified upload does not exist")
             case "PUT" if upload:
                 self.parts[upload][int(fields["partNumber"])] = sent
                 return send_small(handler, 200, ETag=tag)

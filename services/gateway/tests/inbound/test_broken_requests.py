@@ -132,6 +132,35 @@ async def test_what_is_begun_and_never_sent_is_not_waited_for(fronts: Fronts, mo
     assert await wire.ended()
 
 
+async def test_what_stands_behind_an_answer_holds_no_connection(
+    fronts: Fronts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hot_path_protocol, "HEAD_WAIT_S", 0.2)
+    front = await fronts.open()
+    engine = (await front.a_replica()).engine
+    for sent, status, behind, late in (
+        (None, 200, b"\r\n", True),  # an empty line
+        (b"GET /v1/models HTTP/1.1\r\nhost: localhost\r\n\r\n", 200, b"\r\n", True),
+        # a part of a body that nobody reads; another answer would be taken for its own
+        (b"GET /v1/models HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n", 200, b"a", False),
+    ):
+        # given a connection that was answered and is kept
+        wire = await fronts.connect(front)
+        if sent is None:
+            wire.post(WHOLE)
+            await engine.has(1)
+            engine.finish_all()
+        else:
+            wire.send(sent)
+        assert status == (await wire.answer()).status
+        # when something comes that begins no other request, and nothing more
+        wire.send(behind)
+        # then it ends
+        if late:
+            assert "head_late" in (await wire.answer()).body.decode()
+        assert await wire.ended()
+
+
 async def test_an_answer_that_takes_long_is_not_taken_for_a_late_request(
     fronts: Fronts, monkeypatch: pytest.MonkeyPatch
 ) -> None:

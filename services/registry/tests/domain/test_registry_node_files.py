@@ -113,6 +113,32 @@ def test_of_many_nodes_those_that_lack_the_files_and_have_most_room_fetch_them(
     assert {mesh.ids[number] for number in by_room[:count]} == set(mesh.told())
 
 
+def test_what_a_node_is_to_fetch_already_is_not_free_for_more():
+    # given a node with room for two models and a little less, and one with room for one
+    mesh = Mesh(22 * GIB - 1, 12 * GIB)
+    large, small = mesh.ids
+    other = WANTED.model_copy(update={"files": "f-other"})
+    # when the first is to fetch another model's files
+    mesh.story.log.given(subjects.node(large), other)
+    # then it has no room for these, and says why
+    refused = mesh.fetch(large)
+    assert isinstance(refused, Rejected)
+    assert "and has 22.00 GiB, 10.50 GiB of it for files that it is to fetch" in refused.reason
+    # and of one node the other is chosen
+    assert isinstance(mesh.fetch(count=1), Fulfilled)
+    assert [small] == mesh.told()
+    # until the other model is wanted no more
+    mesh.story.log.given(subjects.node(large), FilesRetired(files="f-other"))
+    assert isinstance(mesh.fetch(large), Fulfilled)
+
+
+def test_of_nodes_that_fit_the_one_with_most_room_that_is_promised_to_nobody_is_chosen():
+    mesh = Mesh(30 * GIB, 25 * GIB)
+    mesh.story.log.given(subjects.node(mesh.ids[0]), WANTED.model_copy(update={"files": "f-other"}))
+    mesh.fetch(count=1)
+    assert [mesh.ids[1]] == mesh.told()
+
+
 def test_a_node_that_takes_no_replicas_is_not_chosen():
     mesh = Mesh(20 * GIB, 30 * GIB)
     mesh.story.log.given(subjects.node(mesh.ids[1]), Cordoned())
@@ -142,7 +168,7 @@ def test_nobody_fetches_onto_too_small_a_disk_an_unknown_node_or_for_a_model_tha
     gone = mesh.fetch(*mesh.ids)
     outcomes = [(each.status, each.reason) for each in (small, nobody, neither, gone) if isinstance(each, Rejected)]
     assert [409, 404, 400, 404] == [status for status, _ in outcomes]
-    assert "has 11.00 GiB of disk free and needs 11.50 GiB for 10.00 GiB of files" in outcomes[0][1]
+    assert "it needs 11.50 GiB of disk free for 10.00 GiB of files and has 11.00 GiB" in outcomes[0][1]
     assert [] == mesh.told()
 
 

@@ -21,7 +21,8 @@ def room_for(file_bytes: int) -> int:
 def promised(node: NodeView, files: str) -> int:
     """Bytes of the node's disk that others than these files will take which it is to fetch ahead of any replica's need.
 
-    What it failed to fetch is not counted; of what is under way all is, though some of it lies there.
+    What it failed to fetch is not counted. What is under way is counted whole, since no fact tells how much of it lies
+    there: where the node has told of its disk meanwhile, that part is missing from what is free, too.
     """
     wishes = node.file_wishes
     others = wishes.wanted.keys() - node.fetched.keys() - wishes.faults.keys() - {files}
@@ -29,12 +30,31 @@ def promised(node: NodeView, files: str) -> int:
     return size + size // _SPARE
 
 
+def room_left(node: NodeView, files: str) -> int | None:
+    """Bytes of the node's disk that are free and not promised to others than these files; None: not known.
+
+    Below 0 where more is promised than is free."""
+    free = node.hardware.disk_free if node.hardware is not None else None
+    return None if free is None else free - promised(node, files)
+
+
+def told_room(node: NodeView, files: str) -> str:
+    """What the node's disk has for these files, in words; empty: not known."""
+    free = node.hardware.disk_free if node.hardware is not None else None
+    if free is None:
+        return ""
+    others = promised(node, files)
+    if not others:
+        return gib(free)
+    return f"{gib(free)}, {gib(others)} of it for files that it is to fetch (counted whole until they are there)"
+
+
 def disk(node: NodeView, assigned: NodeAssignments, demand: Demand) -> str | None:
     """Refuse a node that would have to fetch the files and has too little room for them; what is not known passes."""
-    if not demand.files or demand.files in node.fetched or node.hardware is None:
+    if not demand.files or demand.files in node.fetched:
         return None
-    free, needed = node.hardware.disk_free, room_for(demand.file_bytes)
-    if free is None or free - promised(node, demand.files) >= needed:
+    left, needed = room_left(node, demand.files), room_for(demand.file_bytes)
+    if left is None or left >= needed:
         return None
     return (
         f"has too little disk for the model's files of {gib(demand.file_bytes)}:"

@@ -20,7 +20,7 @@ from weft_contracts.source_keys import told_source
 from weft_contracts.subjects import node as node_of
 from weft_fleet import NodeView
 from weft_fleet.files_used import FilesNamed, replicas_using, spec_with
-from weft_placement.filters.disk import room_for
+from weft_placement.filters.disk import room_for, room_left, told_room
 from weft_placement.fit.option import gib
 from weft_requests import PendingRequest
 
@@ -148,12 +148,7 @@ def _chosen(state: RegistryState, wanted: FilesWanted, count: int) -> list[NodeV
             f"{wanted.model_name} can be fetched on {len(fitting)} more nodes and not on {count}: they must be "
             f"healthy, approved, open to replicas, and without its files{short}",
         )
-    return sorted(fitting, key=lambda node: (-_free(node), node.id))[:count]
-
-
-def _free(node: NodeView) -> int:
-    free = node.hardware.disk_free if node.hardware is not None else None
-    return free if free is not None else 0
+    return sorted(fitting, key=lambda node: (-(room_left(node, wanted.files) or 0), node.id))[:count]
 
 
 def _cannot(node: NodeView, wanted: FilesWanted) -> str | None:
@@ -164,12 +159,11 @@ def _cannot(node: NodeView, wanted: FilesWanted) -> str | None:
         return f"runs no models: it is {node.kind}"
     if _full(node, wanted.files):
         return f"is to have the files of {MOST_WANTED} models already: unpin others before"
-    if wanted.files in node.fetched or node.hardware is None or node.hardware.disk_free is None:
+    left, needed = room_left(node, wanted.files), room_for(wanted.bytes)
+    if wanted.files in node.fetched or left is None or left >= needed:
         return None
-    free, needed = node.hardware.disk_free, room_for(wanted.bytes)
-    if free < needed:
-        return f"has {gib(free)} of disk free and needs {gib(needed)} for {gib(wanted.bytes)} of files"
-    return None
+    room = told_room(node, wanted.files)
+    return f"needs {gib(needed)} of disk free for {gib(wanted.bytes)} of files and has {room}"
 
 
 def _full(node: NodeView, files: str) -> bool:

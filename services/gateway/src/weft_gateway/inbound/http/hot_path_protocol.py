@@ -30,7 +30,8 @@ MAX_HEAD_BYTES = 64 * 1024
 """Of a request line and headers, and as much again as comes in one piece."""
 _OFFERS = frozenset({b"connection", b"upgrade", b"http2-settings"})
 HEAD_WAIT_S = 30.0
-"""How long they may take to come, from the connection's or their first byte on."""
+"""How long they may take to come, from the connection's or their first byte on; and for more of a body that is answered
+already."""
 
 
 class HotPathProtocol(HttpToolsProtocol):
@@ -43,7 +44,7 @@ class HotPathProtocol(HttpToolsProtocol):
     """The target as it was sent, of a head that offers to upgrade."""
     _active: Exchange | None = None
     _head_since = 0.0
-    """When the head that is awaited began; 0: none is."""
+    """When the head that is awaited began, or what came last of a body that is answered already; 0: neither."""
     _body_comes = False
     """A head was whole, its body isn't."""
     _steps = 0
@@ -63,6 +64,8 @@ class HotPathProtocol(HttpToolsProtocol):
         before = self._steps
         self._unset_keepalive_if_required()
         self._feed(data)
+        if not self._head_since and not self._answering:
+            self._head_since = self.loop.time()  # the keep-alive ended with what came, be it an empty line
         if self._steps == before and (self._head_since or self._body_comes):
             self._frame_bytes += len(data)
             if self._frame_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
@@ -166,6 +169,7 @@ class HotPathProtocol(HttpToolsProtocol):
             super()._start_asgi_task(cycle, app)
 
     def on_body(self, body: bytes) -> None:
+        self._head_since = 0.0
         self._steps += 1
         self._frame_bytes = 0
         cycle: Any = self.cycle
@@ -209,12 +213,15 @@ class HotPathProtocol(HttpToolsProtocol):
 
     def _look_at_head(self) -> None:
         """Now and then: a head that doesn't come, while nothing else does, ends the connection."""
-        cycle: Any = self.cycle
-        answering = cycle is not None and not cycle.response_complete
-        if self._head_since and not answering and self.loop.time() - self._head_since > HEAD_WAIT_S:
+        if self._head_since and not self._answering and self.loop.time() - self._head_since > HEAD_WAIT_S:
             self._refuse(Refused(408, f"The request did not come within {HEAD_WAIT_S:g} s.", code="head_late"))
         else:
             self._watch = self.loop.call_later(HEAD_WAIT_S / 2, self._look_at_head)
+
+    @property
+    def _answering(self) -> bool:
+        cycle: Any = self.cycle
+        return cycle is not None and not cycle.response_complete
 
     def _refuse(self, refused: Refused) -> None:
         """Answer what is no request, and close."""
