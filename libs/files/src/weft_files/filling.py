@@ -54,6 +54,7 @@ class Filling:
         self._parts = (self._route, reach, bounds, sockets, trust)
         self._halt = threading.Event()
         self._readers = bounds.readers
+        self._takes_ranges = True
 
     def fill(self, following: Following) -> None:
         """All that is missing, hashed. Raises Cut, Refused, NoRoom and Stopped."""
@@ -81,13 +82,11 @@ class Filling:
         return version is not None and version.address == self.own and version.etag != ""
 
     def _once(self, following: Following) -> None:
-        partial, many = self._partial, self._readers > 1
+        partial, count = self._partial, self._abreast()
         if partial.size is None or partial.size == 0:
             self._stream(None, following)
-        elif self._address.node:
-            self._in_order(following)
-        elif many and partial.missing >= self._bounds.parallel_from and self._may_go_on():
-            self._abreast(following)
+        elif count:
+            self._in_pieces(count, following)
         while partial.missing:
             span = partial.claim(None)
             if span is None:
@@ -105,23 +104,19 @@ class Filling:
         finally:
             asking.close()
 
-    def _in_order(self, following: Following) -> None:
-        """A piece at a time from the front, on one connection: a node hands on what comes to it in the same order."""
-        asking = Asking(self._address, *self._parts)
-        buffer = memoryview(bytearray(self._bounds.buffer))
-        try:
-            while (span := self._partial.claim(self._bounds.piece)) is not None:
-                try:
-                    self._get(asking, span, buffer, following)
-                finally:
-                    self._partial.release(span)
-        finally:
-            asking.close()
+    def _abreast(self) -> int:
+        """How many read pieces at a time; 0: one stream. One alone from a node, which hands on what comes to it in the
+        same order."""
+        if not self._takes_ranges:
+            return 0
+        if self._address.node:
+            return 1
+        large = self._partial.missing >= self._bounds.parallel_from
+        return self._readers if large and self._readers > 1 and self._may_go_on() else 0
 
-    def _abreast(self, following: Following) -> None:
-        """Readers take a piece each, and we hash what is whole from the front."""
+    def _in_pieces(self, count: int, following: Following) -> None:
+        """Readers take a piece each, from the front, and we hash beside them what is whole."""
         self._halt.clear()
-        count = self._readers
         with ThreadPoolExecutor(count, thread_name_prefix="ranges") as threads:
             readers = {threads.submit(self._read_pieces) for _ in range(count)}
             buffer = memoryview(bytearray(self._bounds.buffer))
@@ -202,7 +197,7 @@ class Filling:
             raise Changed("has another version of the file now than when its first pieces came")
         if asked is not None and not head.partial:  # the whole file, where a range was asked for
             if beside:
-                self._readers = 1
+                self._takes_ranges = False
                 raise WholeAgain("sends the whole file where ranges of it are asked for")
             if not partial.tells_content:
                 raise Changed("sends the whole file anew")
