@@ -4,16 +4,19 @@ import pytest
 from weft_contracts.digest import files_digest
 from weft_contracts.facts.layers import LayerRun
 from weft_contracts.facts.machine import FileFound, FileMissing, FilesCame, FilesFailed, FilesGone, Reported
-from weft_contracts.facts.node import FilesRetired, FilesWanted
+from weft_contracts.facts.node import Assigned, FilesRetired, FilesWanted, Unassigned
+from weft_contracts.facts.run import Ready
 from weft_contracts.facts.source import HfSource, SourceFile, UploadSource
-from weft_contracts.facts.values import Backend, Hardware, ModelSpec, Weights
+from weft_contracts.facts.values import Backend, Hardware, Member, ModelSpec, Weights
 from weft_contracts.formats import READS
-from weft_contracts.ids import InspectionId, NodeId
+from weft_contracts.ids import Incarnation, InspectionId, NodeId, ReplicaId
 from weft_contracts.source_keys import source_key
-from weft_contracts.subjects import machine, node
+from weft_contracts.subjects import machine, node, run
 from weft_placement import NoPlace, Placement, Policy, decide_placement, dry_run
+from weft_placement.decide import demand_for
 from weft_placement.explain import explain
-from weft_placement.filters.disk import STAYS_FREE, room_for
+from weft_placement.filters.disk import STAYS_FREE, disk, room_for
+from weft_placement.planned_fleet import PlannedFleet
 from weft_testing.fleet_log import FleetLog
 
 GIB = 1 << 30
@@ -106,6 +109,68 @@ def test_what_a_node_is_to_fetch_ahead_of_need_is_not_free_until_it_came_or_fail
     id = with_disk(log, "promised", room_for(10 * GIB))
     log.add(node(id), FilesWanted(files=files_digest(SPEC), source=PINNED, listed=FILES, bytes=10 * GIB))
     assert id == placed(log)
+
+
+def test_what_replicas_are_to_fetch_on_a_node_is_not_free_until_it_came_or_they_are_ready_or_gone() -> None:
+    # given a node with room for one of two models, and a replica of the other that is to run there
+    other = SPEC.model_copy(update={"files": (SourceFile(name="other.gguf", size=2 * GIB),)})
+    room = room_for(12 * GIB) - 1
+
+    def assigned() -> tuple[FleetLog, NodeId, ReplicaId]:
+        log = FleetLog()
+        id = with_disk(log, "busy", room)
+        model = log.model("other", other, replicas=1)
+        (replica,) = log.fleet.models[model].replicas
+        fact = Assigned(
+            replica=replica,
+            model=model,
+            model_name="other",
+            revision=1,
+            digest="other-1",
+            epoch=1,
+            members=(Member(node=id, rank=0, devices=()),),
+            spec=other,
+        )
+        log.add(node(id), fact)
+        return log, id, replica
+
+    # then a replica of the one has no room
+    log, id, replica = assigned()
+    refusals = placed(log)
+    assert isinstance(refusals, dict)
+    assert any("too little disk" in each for each in refusals)
+    (answer,) = explain(log.fleet, next(reversed(log.fleet.replicas))).answers
+    assert "2.10 GiB of it for files that it is to fetch" in str(answer.refusal)
+    # when its files came, or it is ready, or unassigned, then it has
+    log.add(machine(id), FilesCame(files=files_digest(other), bytes=2 * GIB))
+    assert id == placed(log)
+    log, id, replica = assigned()
+    ready = Ready(epoch=1, incarnation=Incarnation("i"), port=1, engine="llama.cpp", engine_version="1")
+    log.add(run(id, replica), ready)
+    assert id == placed(log)
+    log, id, replica = assigned()
+    log.add(node(id), Unassigned(replica=replica, deadline_s=1, why="not wanted"))
+    assert id == placed(log)
+
+
+def test_what_is_planned_on_a_node_takes_its_disk_before_it_is_in_the_log() -> None:
+    # given two models, and one node that has room for either
+    log = FleetLog()
+    id = with_disk(log, "one", room_for(15 * GIB))
+    other = SPEC.model_copy(update={"files": (SourceFile(name="other.gguf", size=10 * GIB),)})
+    for name, spec in (("first", SPEC), ("second", other)):
+        log.model(name, spec, replicas=1)
+    first, second = log.fleet.replicas
+    # when the one is planned
+    planned = PlannedFleet(log.fleet)
+    view = log.fleet.replicas[first]
+    planned.plan(view, (Member(node=id, rank=0, devices=()),), view.cause)
+    # then the other has no room
+    demand = demand_for(log.fleet, log.fleet.replicas[second], Policy())
+    refused = disk(log.fleet.nodes[id], planned.assigned(id), demand)
+    assert refused is not None
+    assert disk(log.fleet.nodes[id], log.fleet.assigned(id), demand) is None
+    planned.release(view)
 
 
 def test_a_node_that_has_the_files_is_preferred_over_those_that_would_fetch_them() -> None:

@@ -88,7 +88,9 @@ class Fleet(FleetTables):
             case "assigned":
                 replica = fact.replica
                 if any(member.node == id for member in fact.members):
-                    assignment = assignment_of(id, fact, recorded.sequence, recorded.cause)
+                    model = self.models.get(fact.model)
+                    files = model.fetched(fact.revision) if model is not None else ("", 0)
+                    assignment = assignment_of(id, fact, recorded.sequence, recorded.cause, files)
                     self._assigned[id] = self.assigned(id).put(assignment)
                     self.used_recipes = after_use_of(self.used_recipes, assignment.recipe, fact.backend)
                     self._drop_run(id, replica, fact.epoch)

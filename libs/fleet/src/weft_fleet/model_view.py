@@ -7,6 +7,7 @@ from typing import assert_never
 from weft_contracts.commit import Cause
 from weft_contracts.digest import files_digest
 from weft_contracts.facts.model import ModelFact
+from weft_contracts.facts.source import FetchedSource
 from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import ModelId, ReplicaId
 
@@ -76,6 +77,13 @@ class ModelView:
         """A revision by its number. Raises KeyError if the log lacks it."""
         digest, spec = self.specs[number]
         return Revision(number, digest, spec)
+
+    def fetched(self, revision: int) -> tuple[str, int]:
+        """What names the files that nodes fetch for a revision, and all their bytes; empty and 0: it has none."""
+        files, known = self.files.get(revision, ""), self.specs.get(revision)
+        if not files or known is None or not isinstance(known[1].source, FetchedSource):
+            return "", 0
+        return files, sum(file.size for file in known[1].files)
 
     @property
     def newest(self) -> Revision:

@@ -102,7 +102,7 @@ def _placed(
     else:
         outcome, chosen = f"it would go to {fleet.nodes[best.node].name}", frozenset((best.node,))
         planned_fleet.plan(replica, (Member(node=best.node, rank=0, devices=best.claims),), _CAUSE)
-    answers = answers_of(fleet, ranking, replica, chosen)
+    answers = answers_of(planned_fleet, ranking, replica, chosen)
     return Explanation(replica.id, name, fleet.position, policy.text, outcome, answers, None)
 
 

@@ -8,7 +8,7 @@ from weft_contracts.facts.replica import Placed, Unplaceable
 from weft_contracts.facts.values import Receipt
 from weft_contracts.ids import NodeId, ReplicaId
 from weft_contracts.subjects import replica as replica_aggregate
-from weft_fleet import Fleet, NodeView, ReplicaView
+from weft_fleet import Fleet, NodeAssignments, NodeView, ReplicaView
 
 from weft_placement.candidate_ranking import CandidateRanking
 from weft_placement.claim import ClaimUnknown
@@ -108,7 +108,7 @@ def _explain(
     else:
         planned_fleet.release(replica)
         ranking.sync(planned_fleet)
-        answers = answers_of(fleet, ranking, replica, chosen)
+        answers = answers_of(planned_fleet, ranking, replica, chosen)
     return Explanation(
         replica=replica.id,
         model_name=fleet.models[replica.model].name,
@@ -121,13 +121,13 @@ def _explain(
 
 
 def answers_of(
-    fleet: Fleet, ranking: CandidateRanking, replica: ReplicaView, chosen: Collection[str]
+    planned_fleet: PlannedFleet, ranking: CandidateRanking, replica: ReplicaView, chosen: Collection[str]
 ) -> tuple[NodeAnswer, ...]:
     """Every node's answer on a ranking that is in step, the best first."""
     avoid = avoided(replica.avoid)
     candidates: list[tuple[Rank, NodeAnswer]] = []
     refusals: list[tuple[int, str, NodeAnswer]] = []
-    for id, node in fleet.nodes.items():
+    for id, node in planned_fleet.fleet.nodes.items():
         evaluation = ranking.evaluation(id)
         no = avoid.get(id)
         match evaluation:
@@ -150,17 +150,22 @@ def answers_of(
             case Candidate():
                 refusals.append((0, id, NodeAnswer(id, node.name, no, chosen=id in chosen)))
             case Refusal(stage=stage, reason=reason):
-                answer = NodeAnswer(id, node.name, no or _with_room(fleet, node, ranking, reason), chosen=id in chosen)
+                answer = NodeAnswer(
+                    id,
+                    node.name,
+                    no or _with_room(node, planned_fleet.assigned(id), ranking, reason),
+                    chosen=id in chosen,
+                )
                 refusals.append((0 if no else -stage, id, answer))
     ordered = [answer for _, answer in sorted(candidates, key=lambda pair: pair[0])]
     return (*ordered, *(answer for _, _, answer in sorted(refusals, key=lambda item: item[:2])))
 
 
-def _with_room(fleet: Fleet, node: NodeView, ranking: CandidateRanking, reason: str) -> str:
+def _with_room(node: NodeView, assigned: NodeAssignments, ranking: CandidateRanking, reason: str) -> str:
     """A node's reason with what its own disk has, where that was it."""
-    if reason != disk(node, fleet.assigned(node.id), ranking.demand):
+    if reason != disk(node, assigned, ranking.demand):
         return reason
-    return f"{reason}; it has {told_room(node, ranking.demand.files)}"
+    return f"{reason}; it has {told_room(node, assigned, ranking.demand.files)}"
 
 
 def _outcome(fleet: Fleet, decision: Placed | Unplaceable | None, answers: tuple[NodeAnswer, ...]) -> str:

@@ -24,6 +24,8 @@ class PlannedFleet:
 
     def plan(self, replica: ReplicaView, members: Iterable[Member], cause: Cause) -> None:
         """Count a placement that is decided and not yet in the log."""
+        model = self.fleet.models.get(replica.model)
+        files, file_bytes = model.fetched(replica.revision) if model is not None else ("", 0)
         for member in members:
             assignment = Assignment(
                 replica=replica.id,
@@ -35,6 +37,8 @@ class PlannedFleet:
                 devices=member.devices,
                 sequence=0,
                 cause=cause,
+                files=files,
+                file_bytes=file_bytes,
             )
             self._planned[member.node] = self.assigned(member.node).put(assignment)
             self.changes.append(member.node)

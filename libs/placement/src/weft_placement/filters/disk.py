@@ -18,32 +18,34 @@ def room_for(file_bytes: int) -> int:
     return file_bytes + file_bytes // _SPARE + STAYS_FREE
 
 
-def promised(node: NodeView, files: str) -> int:
-    """Bytes of the node's disk that others than these files will take which it is to fetch ahead of any replica's need.
+def promised(node: NodeView, assigned: NodeAssignments, files: str) -> int:
+    """Bytes of the node's disk that others than these files will take: those of replicas that are to run there, planned
+    ones too, and those that it is to fetch ahead of any replica's need.
 
-    What it failed to fetch is not counted. What is under way is counted whole, since no fact tells how much of it lies
-    there: where the node has told of its disk meanwhile, that part is missing from what is free, too.
+    What it failed to fetch ahead is not counted. What is under way is counted whole, since no fact tells how much of it
+    lies there: where the node has told of its disk meanwhile, that part is missing from what is free, too.
     """
     wishes = node.file_wishes
-    others = wishes.wanted.keys() - node.fetched.keys() - wishes.faults.keys() - {files}
-    size = sum(wishes.wanted[each].bytes for each in others)
+    coming = dict(assigned.files)
+    coming |= {each: wanted.bytes for each, wanted in wishes.wanted.items() if each not in wishes.faults}
+    size = sum(size for each, size in coming.items() if each != files and each not in node.fetched)
     return size + size // _SPARE
 
 
-def room_left(node: NodeView, files: str) -> int | None:
+def room_left(node: NodeView, assigned: NodeAssignments, files: str) -> int | None:
     """Bytes of the node's disk that are free and not promised to others than these files; None: not known.
 
     Below 0 where more is promised than is free."""
     free = node.hardware.disk_free if node.hardware is not None else None
-    return None if free is None else free - promised(node, files)
+    return None if free is None else free - promised(node, assigned, files)
 
 
-def told_room(node: NodeView, files: str) -> str:
+def told_room(node: NodeView, assigned: NodeAssignments, files: str) -> str:
     """What the node's disk has for these files, in words; empty: not known."""
     free = node.hardware.disk_free if node.hardware is not None else None
     if free is None:
         return ""
-    others = promised(node, files)
+    others = promised(node, assigned, files)
     if not others:
         return gib(free)
     return f"{gib(free)}, {gib(others)} of it for files that it is to fetch (counted whole until they are there)"
@@ -53,7 +55,7 @@ def disk(node: NodeView, assigned: NodeAssignments, demand: Demand) -> str | Non
     """Refuse a node that would have to fetch the files and has too little room for them; what is not known passes."""
     if not demand.files or demand.files in node.fetched:
         return None
-    left, needed = room_left(node, demand.files), room_for(demand.file_bytes)
+    left, needed = room_left(node, assigned, demand.files), room_for(demand.file_bytes)
     if left is None or left >= needed:
         return None
     return (

@@ -54,7 +54,7 @@ def fetch_files(state: RegistryState, pending: PendingRequest, fact: FilesFetchR
         if fact.nodes:
             nodes = _named(state, fact.nodes)
             for node in nodes:
-                if (why := _cannot(node, wanted)) is not None:
+                if (why := _cannot(state, node, wanted)) is not None:
                     raise _Refused(409, f"{node.name} can't fetch {model.name}: it {why}")
         else:
             nodes = _chosen(state, wanted, fact.count)
@@ -140,7 +140,7 @@ def _chosen(state: RegistryState, wanted: FilesWanted, count: int) -> list[NodeV
     if count < 1:
         raise _Refused(400, "no nodes are named and no number of nodes is given: give one of both")
     lacking = [node for node in _living(state) if node.takes_replicas and not _has(node, wanted.files)]
-    fitting = [node for node in lacking if _cannot(node, wanted) is None]
+    fitting = [node for node in lacking if _cannot(state, node, wanted) is None]
     if len(fitting) < count:
         short = f"; {len(lacking) - len(fitting)} more have too little room" if len(lacking) > len(fitting) else ""
         raise _Refused(
@@ -148,10 +148,11 @@ def _chosen(state: RegistryState, wanted: FilesWanted, count: int) -> list[NodeV
             f"{wanted.model_name} can be fetched on {len(fitting)} more nodes and not on {count}: they must be "
             f"healthy, approved, open to replicas, and without its files{short}",
         )
-    return sorted(fitting, key=lambda node: (-(room_left(node, wanted.files) or 0), node.id))[:count]
+    assigned = state.fleet.assigned
+    return sorted(fitting, key=lambda node: (-(room_left(node, assigned(node.id), wanted.files) or 0), node.id))[:count]
 
 
-def _cannot(node: NodeView, wanted: FilesWanted) -> str | None:
+def _cannot(state: RegistryState, node: NodeView, wanted: FilesWanted) -> str | None:
     """Why a node can't have the files; what is not known of its disk passes."""
     if not node.approved or node.rejected is not None or node.cut_off is not None:
         return f"is {node.state}"
@@ -159,10 +160,11 @@ def _cannot(node: NodeView, wanted: FilesWanted) -> str | None:
         return f"runs no models: it is {node.kind}"
     if _full(node, wanted.files):
         return f"is to have the files of {MOST_WANTED} models already: unpin others before"
-    left, needed = room_left(node, wanted.files), room_for(wanted.bytes)
+    assigned = state.fleet.assigned(node.id)
+    left, needed = room_left(node, assigned, wanted.files), room_for(wanted.bytes)
     if wanted.files in node.fetched or left is None or left >= needed:
         return None
-    room = told_room(node, wanted.files)
+    room = told_room(node, assigned, wanted.files)
     return f"needs {gib(needed)} of disk free for {gib(wanted.bytes)} of files and has {room}"
 
 
