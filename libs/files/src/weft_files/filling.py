@@ -100,7 +100,7 @@ class Filling:
     def _stream(self, span: tuple[int, int] | None, following: Following) -> None:
         asking = Asking(self._address, *self._parts)
         try:
-            self._get(asking, span, memoryview(bytearray(self._bounds.buffer)), following)
+            self._get(asking, span, memoryview(bytearray(self._bounds.buffer)), following, beside=False)
         finally:
             asking.close()
 
@@ -118,7 +118,7 @@ class Filling:
         """Readers take a piece each, from the front, and we hash beside them what is whole."""
         self._halt.clear()
         with ThreadPoolExecutor(count, thread_name_prefix="ranges") as threads:
-            readers = {threads.submit(self._read_pieces) for _ in range(count)}
+            readers = {threads.submit(self._read_pieces, beside=count > 1) for _ in range(count)}
             buffer = memoryview(bytearray(self._bounds.buffer))
             try:
                 while readers:
@@ -133,27 +133,33 @@ class Filling:
                     self._sockets.cut_short()  # else the others end their pieces
                 raise
 
-    def _read_pieces(self) -> None:
+    def _read_pieces(self, *, beside: bool) -> None:
         asking = Asking(self._address, *self._parts)
         buffer = memoryview(bytearray(self._bounds.buffer))
         try:
             while not self._halt.is_set() and (span := self._partial.claim(self._bounds.piece)) is not None:
                 try:
-                    self._get(asking, span, buffer, None)
+                    self._get(asking, span, buffer, None, beside=beside)
                 finally:
                     self._partial.release(span)
         finally:
             asking.close()
 
     def _get(
-        self, asking: Asking, span: tuple[int, int] | None, buffer: memoryview, following: Following | None
+        self,
+        asking: Asking,
+        span: tuple[int, int] | None,
+        buffer: memoryview,
+        following: Following | None,
+        *,
+        beside: bool,
     ) -> None:
-        """One request. `following` hashes what comes, unless this is one range of several."""
+        """One request. `following` hashes what comes, unless that is done beside it; `beside`: others read, too."""
         partial = self._partial
         asked = None if span is None or span == (0, partial.size) else span
         answer = asking.get({} if asked is None else self._range(asked))
         head = read_head(answer, self._wanted, asked, self._route.etags)
-        self._check_version(head, asked, beside=following is None)
+        self._check_version(head, asked, beside=beside)
         connection = asking.connection
         assert connection is not None
         most = self._wanted.cap if head.end is None else head.end
