@@ -102,6 +102,7 @@ LINES = {
     "events": "--catalogue",
     "drain": "n",
     "nats-config": "one=10.0.0.1",
+    "found": "mesh",
     "brake lift": "",
     "upgrade": "",
     "upgrade finish": "",
@@ -151,7 +152,7 @@ LINES = {
     "keys first": "",
 }
 """What stands behind each command where it is tried."""
-ALONE = {"down", "status", "doctor", "hold", "release", "events", "nats-config", "keys first"}
+ALONE = {"down", "status", "doctor", "hold", "release", "events", "nats-config", "found", "keys first"}
 """What asks no gateway, or says as its document that none answers."""
 
 

@@ -260,6 +260,33 @@ def nats_config(
     command.run(state, tuple(servers), out, as_json=as_json)
 
 
+@app.command()
+def found(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where they come; what lies there stays the mesh's.")],
+    gateway: Annotated[
+        list[str] | None, typer.Option(metavar="HOST", help="Where clients and workers reach it; several times.")
+    ] = None,
+    nats: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=HOST", help="A NATS server: 1, 3 or 5. Default: nats=nats.")
+    ] = None,
+    postgres: Annotated[
+        str | None, typer.Option(metavar="HOST[:PORT]", help="Where the database is. Default: postgres.")
+    ] = None,
+    nodes: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="So many nodes the join token lets in. Default: 10.")
+    ] = None,
+    monitor: Annotated[
+        str | None, typer.Option(metavar="HOST", help="Where NATS tells of itself. Default: loopback alone.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make the keys for a mesh in compose or Kubernetes."""
+    from weft_cli.commands import found as command
+
+    said = command.Said(tuple(gateway or ()), tuple(nats or ()), nodes, postgres, monitor)
+    command.run(folder, said, as_json=as_json)
+
+
 if find_spec("weft_devtools") is not None:  # a source tree: its own checks are commands too
     from weft_devtools.app import declare
 

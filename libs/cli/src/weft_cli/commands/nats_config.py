@@ -7,7 +7,7 @@ from pathlib import Path
 from weft_client.command_names import pasteable
 from weft_client.failure import Exit, Failure
 from weft_embedded.state import State, write_private
-from weft_servers.cluster_conf import FILE, BadMember, Member, parse_member, render
+from weft_servers.cluster_conf import FILE, BadMember, Member, checked_members, render
 
 from weft_cli import locate
 from weft_cli.outcome import show
@@ -16,13 +16,9 @@ from weft_cli.outcome import show
 def run(folder: Path | None, servers: tuple[str, ...], out: Path, *, as_json: bool) -> None:
     """Write one folder for each server. Raises Failure for what can't be meant, or is there already."""
     try:
-        members = [parse_member(text) for text in servers]
+        members = checked_members(servers)
     except BadMember as error:
         raise Failure(str(error), Exit.USAGE) from None
-    if len({each.name for each in members}) < len(members):
-        raise Failure("two servers have the same name: each needs its own", Exit.USAGE)
-    if len(members) not in (1, 3, 5):
-        raise Failure(f"{len(members)} servers: want 1, or 3 or 5, of which most must live", Exit.USAGE)
     folders = [out.expanduser() / each.name for each in members]
     if there := [each for each in folders if each.exists()]:
         raise Failure(f"{there[0]} is there already: name another folder with --out, or move it away")
@@ -43,7 +39,7 @@ def run(folder: Path | None, servers: tuple[str, ...], out: Path, *, as_json: bo
     print(pasteable(f"  WEFT_NATS_URL={urls} weft up --state {state.folder}"))
 
 
-def _write(state: State, members: list[Member], folders: list[Path]) -> None:
+def _write(state: State, members: tuple[Member, ...], folders: list[Path]) -> None:
     from weft_contracts import certificates
     from weft_identity import authority, trust
     from weft_identity.mesh_exports import mesh_exports

@@ -1,0 +1,106 @@
+"""`weft found`: the keys of a mesh whose parts others start."""
+
+import json
+import ssl
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from typer.testing import CliRunner
+from weft_cli.app import app
+from weft_client.failure import Exit, Failure
+from weft_contracts import catalogue
+from weft_contracts.api_key import first_key
+from weft_contracts.certificates import split_token
+from weft_contracts.ids import token_hash, token_id
+from weft_identity import authority
+
+
+def found(*words: str) -> str:
+    """What the command prints. Raises Failure as it does."""
+    done = CliRunner().invoke(app, ["found", *words])
+    if isinstance(done.exception, Failure):
+        raise done.exception
+    assert 0 == done.exit_code, done.output
+    return done.stdout
+
+
+def names_of(certificate: Path) -> set[str]:
+    read = x509.load_pem_x509_certificates(certificate.read_bytes())[0]
+    names = read.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return {str(each.value) for each in names}
+
+
+def settings(folder: Path) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in (folder / "mesh.env").read_text().splitlines())
+
+
+def test_each_part_gets_a_folder_with_what_it_needs_and_nobody_else_reads_any(tmp_path: Path) -> None:
+    mesh = tmp_path / "mesh"
+    said = found(
+        str(mesh), "--gateway", "weft.example.org", "--nats", "a=a.nats", "--nats", "b=b.nats:4000", "--nats", "c=c"
+    )
+    assert "NATS is at tls://a.nats:4222,tls://b.nats:4000,tls://c:4222" in said
+    keys = {"authority.pem", "certificate.pem", "key.pem"}
+    for name in catalogue.SERVICES:
+        own = mesh / "services" / name
+        assert {*keys, "nats.creds"} == {each.name for each in own.iterdir()}
+        ssl.create_default_context().load_cert_chain(own / "certificate.pem", own / "key.pem")
+    assert {"weft.example.org", "localhost", "127.0.0.1"} <= names_of(mesh / "services/gateway/certificate.pem")
+    conf = json.loads((mesh / "nats/b/nats.conf").read_text())
+    assert {*keys, "nats.conf"} == {each.name for each in (mesh / "nats/b").iterdir()}
+    assert ("0.0.0.0:4000", "127.0.0.1:8222") == (conf["listen"], conf["http"])
+    assert ("/run/weft/key.pem", "/var/lib/weft/nats/jetstream") == (
+        conf["tls"]["key_file"],
+        conf["jetstream"]["store_dir"],
+    )
+    assert not [each for each in mesh.rglob("*") if each.stat().st_mode & 0o077]
+
+
+def test_services_are_told_hashes_and_workers_and_the_admin_the_secrets(tmp_path: Path) -> None:
+    mesh = tmp_path / "mesh"
+    found(str(mesh), "--nodes", "3", "--postgres", "db.example.org:5433")
+    secret, digest = split_token((mesh / "join-token").read_text())
+    told, admin = settings(mesh), (mesh / "admin-key").read_text().strip()
+    assert authority.load(mesh / "trust").digest == digest
+    assert (token_id(secret), token_hash(secret), "3") == tuple(
+        told[f"WEFT_BOOTSTRAP_TOKEN_{each}"] for each in ("ID", "HASH", "NODES")
+    )
+    assert first_key(admin) == told["WEFT_FIRST_KEY"]
+    assert not [each for each in (secret, admin) if each in (mesh / "mesh.env").read_text()]
+    password = (mesh / "postgres-password").read_text().strip()
+    assert f"postgresql://weft:{password}@db.example.org:5433/weft\n" == (mesh / "postgres-url").read_text()
+
+
+def test_founded_again_it_keeps_keys_and_what_was_said_and_renews_the_rest(tmp_path: Path) -> None:
+    mesh = tmp_path / "mesh"
+    found(str(mesh), "--gateway", "weft.example.org", "--nats", "n=n.example", "--nodes", "2")
+    kept = ["join-token", "admin-key", "postgres-url", "mesh.env", "trust/authority.pem", "trust/operator.seed"]
+    before = [(mesh / each).read_text() for each in kept]
+    renewed = ["services/registry/nats.creds", "services/registry/certificate.pem", "nats/n/certificate.pem"]
+    old = [(mesh / each).read_text() for each in renewed]
+    said = json.loads(found(str(mesh), "--json"))
+    assert before == [(mesh / each).read_text() for each in kept]
+    assert not [each for each, text in zip(renewed, old, strict=True) if (mesh / each).read_text() == text]
+    assert (["weft.example.org", "localhost", "127.0.0.1"], "tls://n.example:4222", 2) == (
+        said["gateways"],
+        said["nats"],
+        said["nodes"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--nats", "n1"], "'n1' names no server: want NAME=HOST"),
+        (["--nats", "a=a", "--nats", "b=b"], "2 servers: want 1, or 3 or 5"),
+        (["--gateway", "https://weft"], "'https://weft' is no name or address of a host"),
+        (["--postgres", "a b"], "--postgres 'a b': want HOST or HOST:PORT"),
+    ],
+)
+def test_what_cant_be_meant_is_wrong_usage_and_makes_nothing(tmp_path: Path, words: list[str], says: str) -> None:
+    with pytest.raises(Failure) as failure:
+        found(str(tmp_path / "mesh"), *words)
+    assert says in str(failure.value)
+    assert Exit.USAGE == failure.value.exit
+    assert not (tmp_path / "mesh").exists()
