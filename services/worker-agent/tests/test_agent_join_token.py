@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from weft_runtime import secret_pipe
@@ -46,3 +47,19 @@ def test_what_is_too_long_for_a_token_is_refused_without_being_shown() -> None:
         leave_environment({"WEFT_JOIN_TOKEN": "s" * 5000})
     assert "WEFT_JOIN_TOKEN is no registration token: it has 5000 bytes" in str(refused.value)
     assert "ssss" not in str(refused.value)
+
+
+def test_a_token_may_lie_in_a_file_and_one_that_is_none_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("s3cret.digest\n")
+    environ = {"WEFT_JOIN_TOKEN_FILE": str(file)}
+    leave_environment(environ)
+    assert (b"s3cret.digest", {}) == (taken(environ), environ)
+    # what the environment says itself goes before it
+    assert b"other" == taken({"WEFT_JOIN_TOKEN_FILE": str(file), "WEFT_JOIN_TOKEN": "other"})
+    for content, says in (("", "holds no registration token"), ("s" * 5000, "holds no registration token")):
+        file.write_text(content)
+        with pytest.raises(BadToken, match=says):
+            taken({"WEFT_JOIN_TOKEN_FILE": str(file)})
+    with pytest.raises(BadToken, match="can't be read: No such file"):
+        taken({"WEFT_JOIN_TOKEN_FILE": str(tmp_path / "none")})

@@ -118,7 +118,7 @@ async def start(runtime: Runtime) -> None:
     log_space = LogSpace(settings.nats_store, lambda: projection.position)
     changes = Changes(runtime.log, lambda: client.is_connected, log_space)
     asking = Asking(changes, requests, settings.outcome_wait_s)
-    people = LazyTables(settings.postgres_url, runtime.log, projection, directory, requests)
+    people = LazyTables(settings.database(), runtime.log, projection, directory, requests)
 
     async def credential(node: NodeId) -> bytes | None:
         return await get_credential(client, node)

@@ -28,6 +28,8 @@ class GatewaySettings(ServiceSettings):
     """What people's browsers and clients are shown instead of the mesh's own certificate; both or none."""
     postgres_url: str | None = None
     """Where the tables for people are (libpq's form); none: lists answer 503."""
+    postgres_url_file: Path | None = None
+    """A file that holds it instead, as containers are given secrets."""
     require_keys: bool = False
     """Everybody needs a key, this machine too. So it is anyway where the gateway listens elsewhere than on loopback."""
     allow_anonymous: bool = False
@@ -103,6 +105,7 @@ class GatewaySettings(ServiceSettings):
         if self.require_keys and self.allow_anonymous:
             raise BadSetting("WEFT_REQUIRE_KEYS and WEFT_ALLOW_ANONYMOUS contradict each other: set one of them")
         self._check_sources()
+        self.database()
         if self.attribution_key is not None:
             self.key_of_digests()
         self._check_origins()
@@ -115,6 +118,17 @@ class GatewaySettings(ServiceSettings):
                 parse_first_key(self.first_key)
             except ValueError as error:
                 raise BadSetting(f"WEFT_FIRST_KEY: {error}") from None
+
+    def database(self) -> str | None:
+        """Where the tables for people are. Raises BadSetting."""
+        if self.postgres_url_file is None:
+            return self.postgres_url
+        if self.postgres_url is not None:
+            raise BadSetting("WEFT_POSTGRES_URL and WEFT_POSTGRES_URL_FILE mean the same: set one of them")
+        try:
+            return self.postgres_url_file.read_text().strip()
+        except (OSError, UnicodeDecodeError):
+            raise BadSetting(f"WEFT_POSTGRES_URL_FILE: {self.postgres_url_file} can't be read") from None
 
     def key_of_digests(self) -> bytes | None:
         """What digests of persons are made with; None where nothing of them is noted. Raises BadSetting."""

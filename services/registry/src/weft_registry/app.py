@@ -128,4 +128,6 @@ def _bootstrap(settings: RegistrySettings) -> BootstrapToken | None:
         return None
     said = settings.bootstrap_token_keys
     keys = None if said is None else tuple(sorted(filter(None, said.split(","))))
-    return BootstrapToken(TokenId(settings.bootstrap_token_id), settings.bootstrap_token_hash, keys)
+    return BootstrapToken(
+        TokenId(settings.bootstrap_token_id), settings.bootstrap_token_hash, keys, settings.bootstrap_token_nodes
+    )

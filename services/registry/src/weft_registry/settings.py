@@ -20,6 +20,8 @@ class RegistrySettings(ServiceSettings):
     bootstrap_token_keys: str | None = None
     """The public keys of the only nodes that may show that token, with commas between them; none: it serves whoever has
     it."""
+    bootstrap_token_nodes: Annotated[int, Field(ge=0, le=100_000)] | None = None
+    """So many nodes that token approves; who comes beyond them waits for an admin. None: all."""
     waiting_nodes: Annotated[int, Field(ge=1, le=100_000)] = 2000
     """Nodes that wait for approval at once, and registrations within a minute, in all. The gateways' is the same."""
     waiting_nodes_per_token: Annotated[int, Field(ge=1, le=100_000)] = 64

@@ -75,6 +75,8 @@ class Story:
         """The registry's monotonic clock, in seconds."""
         self.detector = FailureDetector.begin(self.clock, self.timeouts)
         self.services: ServicesHeard = NOT_ASKED
+        self.bootstrap: BootstrapToken | None = None
+        """What the registry is told by its settings, from the next decision on."""
         self.speaking: set[int] = set()
         """Nodes that renew their leases."""
         self.in_vain: list[Decision] = []
@@ -152,7 +154,7 @@ class Story:
             self.log.now,
             timeouts=self.timeouts,
             version="1",
-            token=token,
+            token=token or self.bootstrap,
             limits=self.limits,
             services=self.services,
         )

@@ -1,6 +1,5 @@
 """The answer to each request that the registry owns: an outcome, or None while one has to wait for what others say."""
 
-from collections.abc import Mapping
 from typing import assert_never
 
 from weft_contracts.commit import Decision
@@ -35,17 +34,16 @@ from weft_contracts.facts.request import (
     UpgradeFinishRequested,
     VramBudgetRequested,
 )
-from weft_contracts.ids import TokenId
-from weft_fleet import JoinLimits
 from weft_requests import PendingRequest
 
+from weft_registry.domain.admissions import NOBODY_YET, Admissions
 from weft_registry.domain.approval import approve, reject
 from weft_registry.domain.backend_recipes import set_backend, upgrade_backend, withdraw_backend
 from weft_registry.domain.caps import cap_replicas, set_budget
 from weft_registry.domain.cordon import cordon, uncordon
 from weft_registry.domain.drain import drain, resume
 from weft_registry.domain.engine_profiles import set_profile, withdraw_profile
-from weft_registry.domain.join import DEFAULT_LIMITS, NOBODY, join
+from weft_registry.domain.join import join
 from weft_registry.domain.labels import label
 from weft_registry.domain.liveness import lift_brake
 from weft_registry.domain.node_backends import install, uninstall
@@ -63,17 +61,16 @@ def answer(
     state: RegistryState,
     pending: PendingRequest,
     now: float,
-    limits: JoinLimits = DEFAULT_LIMITS,
-    newcomers: Mapping[TokenId, int] = NOBODY,
+    admissions: Admissions = NOBODY_YET,
     services: ServicesHeard = NOT_ASKED,
 ) -> Decision | None:
-    """What becomes of one request. `now` is seconds since the epoch; `limits` and `newcomers` are for registrations,
-    `services` is for the end of an upgrade."""
+    """What becomes of one request. `now` is seconds since the epoch; `admissions` are for registrations, `services` for
+    the end of an upgrade."""
     fact = pending.asked
     assert isinstance(fact, RegistryRequest), f"the registry does not own {fact.type}"
     match fact:
         case JoinRequested():
-            return join(state, pending, fact, now, limits, newcomers)
+            return join(state, pending, fact, now, admissions)
         case BrakeLiftRequested():
             return lift_brake(state, pending, fact)
         case UpgradeFinishRequested():

@@ -21,6 +21,8 @@ class BootstrapToken:
     hash: str
     keys: tuple[str, ...] | None = None
     """The public keys of the nodes that it is for, in order; None: whoever has it."""
+    nodes: int | None = None
+    """So many nodes it approves; whoever joins with it beyond them waits for an admin. None: all."""
 
 
 def found(state: RegistryState, version: str, token: BootstrapToken | None) -> list[Decision]:

@@ -1,19 +1,16 @@
 """Who may be in the mesh: joining, and joining again."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from weft_contracts.certificates import check_key
 from weft_contracts.commit import Commit, Decision, Guard
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.node import Approved, Joined, Rejoined
 from weft_contracts.facts.request import JoinRequested
-from weft_contracts.ids import TokenId, node_id_of
+from weft_contracts.ids import node_id_of
 from weft_contracts.subjects import node as node_of
-from weft_fleet import JoinLimits
 from weft_fleet.registrations import beyond
 from weft_requests import PendingRequest
 
+from weft_registry.domain.admissions import NOBODY_YET, Admissions
 from weft_registry.domain.drain import lifted_by_joining
 from weft_registry.domain.labels import own_label_fault
 from weft_registry.domain.names import claimed, misleading, taken
@@ -21,8 +18,6 @@ from weft_registry.domain.state import RegistryState
 
 MAX_NAME = 255
 MAX_HOST = 255
-DEFAULT_LIMITS = JoinLimits()
-NOBODY: Mapping[TokenId, int] = MappingProxyType({})
 
 
 def _fault(fact: JoinRequested) -> str | None:
@@ -57,13 +52,10 @@ def join(
     pending: PendingRequest,
     fact: JoinRequested,
     now: float,
-    limits: JoinLimits = DEFAULT_LIMITS,
-    newcomers: Mapping[TokenId, int] = NOBODY,
+    admissions: Admissions = NOBODY_YET,
 ) -> Decision:
-    """A new node, or the same one again: it keeps what admins said of it, and what it says of itself is taken anew.
-
-    `newcomers`: how many nodes of each token were let in to wait since the state was folded.
-    """
+    """A new node, or the same one again: it keeps what admins said of it, and what it says of itself is taken anew."""
+    limits = admissions.limits
     token = state.tokens.by_id.get(fact.token)
     if token is None or not token.live(now):
         return pending.rejected(401, "this registration token is unknown, revoked or expired: ask for a new one")
@@ -89,7 +81,8 @@ def join(
     if over := beyond(*turn, limits, token.most_waiting):  # gateways see to it, each by what it has folded
         return pending.rejected(429, over)
     cause = pending.cause
-    approval: tuple[Fact, ...] = (Approved(by=fact.token),) if token.approves else ()
+    approves = admissions.approves(state, fact.token)
+    approval: tuple[Fact, ...] = (Approved(by=fact.token),) if approves else ()
     if node is not None:
         if node.kind != fact.node_kind:
             return pending.rejected(409, f"this node joined as a node of the kind {node.kind}: it needs a new key")
@@ -104,23 +97,17 @@ def join(
         return pending.rejected(400, f"the name {fact.name!r} is written as the id of a node: choose another")
     if why := taken(state, fact.name, id):
         return pending.rejected(409, why)
-    if not token.approves:
+    if not approves:
         crowded = state.registrations.crowded(
             fact.token,
             limits,
             token.most_waiting,
-            more=newcomers.get(fact.token, 0),
-            more_in_all=sum(newcomers.values()),
+            more=admissions.waiting[fact.token],
+            more_in_all=admissions.waiting.total(),
         )
         if crowded is not None:
             return pending.rejected(429, crowded.why)
     return _joined(state, pending, fact, approval)
-
-
-def newcomer(decision: Decision) -> TokenId | None:
-    """The token of a node that a decision lets in to wait for approval; None where it lets in none."""
-    facts = decision.commits[0].facts
-    return facts[0].token if len(facts) == 1 and isinstance(facts[0], Joined) else None
 
 
 def _joined(state: RegistryState, pending: PendingRequest, fact: JoinRequested, approval: tuple[Fact, ...]) -> Decision:

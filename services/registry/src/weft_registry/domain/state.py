@@ -6,7 +6,7 @@ from typing import cast
 from weft_contracts.commit import Recorded
 from weft_contracts.facts.mesh import BrakeLifted, Founded
 from weft_contracts.facts.name import Claimed, Released
-from weft_contracts.facts.node import CutOff, Expired, Joined, Rejoined, Removed, Resumed
+from weft_contracts.facts.node import Approved, CutOff, Expired, Joined, Rejoined, Removed, Resumed
 from weft_contracts.facts.request import JoinRequested
 from weft_contracts.facts.token import TokenFact
 from weft_contracts.ids import NodeId, ReplicaId, RequestId, TokenId
@@ -49,6 +49,8 @@ class RegistryState:
     """When each removed node was removed, in seconds since the epoch."""
     expired: dict[NodeId, ExpiredNode] = field(default_factory=dict[NodeId, ExpiredNode])
     """Nodes that waited for approval too long."""
+    approvals: dict[TokenId, set[NodeId]] = field(default_factory=dict[TokenId, set[NodeId]])
+    """The nodes that each token approved, but those that were removed since."""
     cut_offs: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
     """When each node that is cut off was, in seconds since the epoch."""
     certificate_keys: dict[NodeId, str] = field(default_factory=dict[NodeId, str])
@@ -87,11 +89,15 @@ class RegistryState:
         for fact in recorded.facts:
             if isinstance(fact, Removed):
                 self.removals[id] = recorded.at
+                for approved in self.approvals.values():
+                    approved.discard(id)
                 self.cut_offs.pop(id, None)
                 self.certificate_keys.pop(id, None)
             elif isinstance(fact, Expired):
                 self.expired[id] = ExpiredNode(recorded.sequence, fact.signed_at)
                 self.certificate_keys.pop(id, None)
+            elif isinstance(fact, Approved) and TokenId(fact.by) in self.tokens.by_id:
+                self.approvals.setdefault(TokenId(fact.by), set()).add(id)
             elif isinstance(fact, CutOff):
                 self.cut_offs[id] = recorded.at
             elif isinstance(fact, Resumed):

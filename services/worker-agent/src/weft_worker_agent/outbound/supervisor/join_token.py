@@ -13,6 +13,9 @@ from weft_runtime import secret_pipe
 VARIABLE = "WEFT_JOIN_TOKEN"
 DESCRIPTOR = "WEFT_JOIN_TOKEN_FD"
 """A pipe that holds the token."""
+FILE = "WEFT_JOIN_TOKEN_FILE"
+"""A file that holds it, as containers are given secrets: it is in no environment then."""
+_MOST_BYTES = 4096
 
 
 class BadToken(ValueError):
@@ -21,9 +24,9 @@ class BadToken(ValueError):
 
 def taken(environ: MutableMapping[str, str] = os.environ) -> bytes:
     """The token, which is then in the environment no more; empty: there is none. Raises BadToken."""
-    said, descriptor = environ.pop(VARIABLE, ""), environ.pop(DESCRIPTOR, "")
+    said, descriptor, file = (environ.pop(each, "") for each in (VARIABLE, DESCRIPTOR, FILE))
     if not descriptor:
-        return said.encode()
+        return _read(file) if file and not said else said.encode()
     try:
         return secret_pipe.take(int(descriptor))
     except (OSError, ValueError):
@@ -39,3 +42,14 @@ def leave_environment(environ: MutableMapping[str, str] = os.environ) -> None:
     except ValueError as error:
         raise BadToken(f"{VARIABLE} is no registration token: {error}") from None
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**environ, DESCRIPTOR: str(descriptor)})
+
+
+def _read(file: str) -> bytes:
+    try:
+        with open(file, "rb") as opened:
+            text = opened.read(_MOST_BYTES + 1).strip()
+    except OSError as error:
+        raise BadToken(f"{FILE}: {file} can't be read: {error.strerror}") from None
+    if not text or len(text) > _MOST_BYTES:
+        raise BadToken(f"{FILE}: {file} holds no registration token")
+    return text
