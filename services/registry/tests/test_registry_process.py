@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import os
+import shutil
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -33,6 +34,9 @@ from weft_contracts.permissions import worker
 from weft_contracts.topology import LEASES, worker_durable
 from weft_eventlog import EventLog, LogUnavailable, WorkerLog
 from weft_eventlog.credentials import get_credential
+from weft_eventlog.system_account import account_token, push_account
+from weft_identity import trust
+from weft_identity.grants import FULL
 from weft_identity.nkey import KeyPair, Role
 from weft_runtime.connection import connect
 from weft_testing.mesh_server import MeshServer
@@ -367,6 +371,33 @@ async def _refused(credential: dict[str, Any], key: KeyPair) -> bool:
     finally:
         await client.close()  # also one that was refused: its socket is still open
     return False
+
+
+async def test_a_registry_brings_the_servers_accounts_to_its_own_version_and_keeps_who_was_shut_out(mesh: Mesh) -> None:
+    # given a server whose account WORKERS is an earlier version's, with a node shut out
+    shutil.copytree(mesh.folder / "trust", mesh.folder / "earlier")
+    earlier = trust.load_or_make(mesh.folder / "earlier", trust.AccountExports())
+    workers, gone = trust.Account.WORKERS, KeyPair.new(Role.USER).public
+    user = earlier.user(trust.Account.SYS, "test", FULL)
+    system = await connect(mesh.server.url, jwt=user.token, seed=user.seed.encode(), inbox="_INBOX_test", name="test")
+    try:
+        await push_account(system, earlier.with_revocations(workers, {gone: 5}))
+        ours = mesh.server.trust
+
+        async def there() -> str:
+            return await account_token(system, ours.public(workers)) or ""
+
+        assert not ours.says(workers, await there())
+        async with mesh.registry() as registry:
+
+            async def renewed() -> bool:
+                return ours.says(workers, await there())
+
+            await until(renewed)
+            assert {gone: 5} == ours.revoked(workers, current=await there())
+            assert 0 == await registry.terminate(), registry.text()
+    finally:
+        await system.close()
 
 
 async def test_settings_that_do_not_fit_together_end_it_with_one_sentence(tmp_path: Path) -> None:

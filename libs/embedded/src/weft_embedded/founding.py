@@ -120,11 +120,10 @@ async def update_accounts(client: Any, found: trust.Trust) -> None:
 
     for each in await servers(client):
         check_durable(each)
-    for account in (trust.Account.MESH, trust.Account.WORKERS, trust.Account.OBSERVERS):
-        current = await account_token(client, found.public(account))
-        if current is None or not found.says(account, current):
-            revoked = found.revoked(account, current=current) if current is not None else {}
-            await push_account(client, found.with_revocations(account, revoked))
+    for account in trust.SHARED:
+        token = found.renewed(account, await account_token(client, found.public(account)))
+        if token is not None:
+            await push_account(client, token)
 
 
 def main(folder: str, names: str, external: str, count: str) -> int:

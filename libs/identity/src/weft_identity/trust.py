@@ -48,6 +48,10 @@ class Account(enum.StrEnum):
     OBSERVERS = "OBSERVERS"
 
 
+SHARED = (Account.MESH, Account.WORKERS, Account.OBSERVERS)
+"""Those whose tokens say who sees what; they change with Weft's version."""
+
+
 @dataclass(frozen=True, slots=True)
 class AccountExports:
     """What of MESH the other accounts can see. Everything else is out of their reach, whatever a token says.
@@ -120,6 +124,15 @@ class Trust:
         own = read(self.account_tokens[self.public(account)]).body
         there = read(token, issuers=[self.operator.public]).body
         return _but_revocations(own) == _but_revocations(there)
+
+    def renewed(self, account: Account, current: str | None) -> str | None:
+        """What a server is to hold instead of the token that it has of an account, with its revocations; None: it says
+        what this mesh's does. Raises BadToken as `says`."""
+        if current is None:
+            return self.account_tokens[self.public(account)]
+        if self.says(account, current):
+            return None
+        return self.with_revocations(account, self.revoked(account, current=current))
 
     def revoked(self, account: Account, *, current: str | None = None) -> dict[str, int]:
         """The account's revocations so far: user key → time. Raises BadToken as `with_revocations`."""

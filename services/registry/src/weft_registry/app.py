@@ -78,7 +78,7 @@ async def start(runtime: Runtime) -> None:
             services=services.heard,
         )
 
-    runtime.spawn("topology", keep_topology(runtime))
+    runtime.spawn("topology", keep_topology(runtime, system))
     runtime.spawn("leases", leases.run())
     runtime.spawn("traffic", poller.run())
     runtime.spawn("services", services.run())

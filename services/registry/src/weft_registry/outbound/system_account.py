@@ -22,8 +22,9 @@ from weft_eventlog.system_account import (
     push_account,
     whole_account,
 )
+from weft_identity.claims import BadToken
 from weft_identity.grants import Permissions
-from weft_identity.trust import Account, Trust
+from weft_identity.trust import SHARED, Account, Trust
 from weft_runtime.connection import connect
 from weft_runtime.service import Runtime
 from weft_runtime.tls_settings import nats_tls
@@ -53,6 +54,20 @@ class SystemAccount:
         """Make the servers hold another token of an account. Raises LogUnavailable."""
         await push_account(await self._connected(), token)
 
+    async def renew(self) -> list[str]:
+        """Make the servers hold the accounts as the trust folder has them, which is where a new version of Weft says
+        who sees what; the names of those that were others. Raises LogUnavailable."""
+        client, renewed = await self._connected(), list[str]()
+        for account in SHARED:
+            try:
+                token = self._trust.renewed(account, await account_token(client, self._trust.public(account)))
+            except BadToken as error:
+                raise LogUnavailable(f"the servers' account {account} is not of this mesh: {error}") from error
+            if token is not None:
+                await push_account(client, token)
+                renewed.append(account)
+        return renewed
+
     async def totals(self) -> list[dict[str, Any]]:
         """What passes through the account WORKERS, by server. Raises LogUnavailable."""
         return await account_totals(await self._connected(), self._account, self._runtime.servers)
@@ -76,7 +91,8 @@ class SystemAccount:
             return self._client
 
     async def _open(self) -> Any:
-        asks = (LOOKUP.format(self._account), UPDATE, TOTALS, CONNECTIONS, SERVERS)
+        lookups = (LOOKUP.format(self._trust.public(account)) for account in SHARED)
+        asks = (*lookups, UPDATE, TOTALS, CONNECTIONS, SERVERS)
         user = self._trust.user(
             Account.SYS, "registry", Permissions(publish=asks, subscribe=(f"{_INBOX}.>",)), expires_in_s=_USER_S
         )

@@ -1,4 +1,4 @@
-"""The registry applies the topology at its start, and again after each return of the server.
+"""The registry applies the topology at its start, and again after each return of the server, accounts before it.
 
 Memory streams are gone after a restart of the server, and workers can't make them. Where the server's disk is this
 machine's, the streams' limits follow what is free on it: then a disk that others fill makes the log refuse new commits
@@ -15,12 +15,15 @@ from weft_eventlog import LogUnavailable, apply_topology, follow_disk
 from weft_runtime.logs import get_logger
 from weft_runtime.service import Runtime
 
+from weft_registry.outbound.system_account import SystemAccount
+
 _log: Any = get_logger("weft.registry.topology")
 _PAUSE = 0.5
 
 
-async def keep_topology(runtime: Runtime) -> None:
-    """Apply the topology whenever the connection is another one than last time, for ever."""
+async def keep_topology(runtime: Runtime, system: SystemAccount | None = None) -> None:
+    """Apply the topology whenever the connection is another one than last time, for ever. `system`: by it the accounts
+    are brought to what the trust folder says; None: there is no trust."""
     applied, room = -1, -1
     store = runtime.settings.nats_store
     runtime.health.set_ready("topology", False)
@@ -28,6 +31,8 @@ async def keep_topology(runtime: Runtime) -> None:
         connection = runtime.connections
         if runtime.client.is_connected and connection != applied:
             try:
+                if system is not None and (renewed := await system.renew()):
+                    _log.info("accounts renewed", accounts=renewed)
                 await apply_topology(runtime.client, servers=runtime.servers)
                 applied, room = connection, -1
                 runtime.health.set_ready("topology", True)
