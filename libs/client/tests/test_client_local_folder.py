@@ -120,3 +120,10 @@ def test_a_folder_is_known_by_its_configuration_and_weights(folder: Path, tmp_pa
     assert is_model_folder(folder)
     assert not is_model_folder(tmp_path)
     assert not is_model_folder(folder / "config.json")
+
+
+def test_a_pipe_or_a_device_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "model.gguf")
+    for path in (tmp_path / "model.gguf", Path("/dev/zero")):
+        with pytest.raises(Failure, match="can't be sent: it is neither a file nor a folder"):
+            local_model(path)

@@ -18,6 +18,8 @@ def local_model(path: Path, hashed: Callable[[int, int], None] = lambda _done, _
     split file, the first, all are taken. Raises Failure for what is no whole model."""
     if path.is_dir():
         return local_folder(path, hashed)
+    if path.exists() and not path.is_file():  # a pipe would never end
+        raise Failure(f"{path} can't be sent: it is neither a file nor a folder")
     from weft_gguf.header import GgufError
     from weft_gguf.split import read_model
     from weft_gguf.weights import weights_of_header
