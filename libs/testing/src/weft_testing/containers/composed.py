@@ -49,9 +49,13 @@ class Composed:
         """Containers and network go, volumes stay."""
         self.compose("down", "-t", str(GRACE_S))
 
-    def weft(self, *argv: str, check: bool = True) -> str:
-        """A command of Weft's in a container of its own."""
-        return self.compose("run", "--rm", "-T", "--no-deps", "weft", *argv, check=check)
+    def weft(self, *argv: str) -> str:
+        """What a command of Weft's says, in a container of its own; podman-compose says its own before and behind it."""
+        said = self.compose("run", "--rm", "-T", "--no-deps", "weft", *argv)
+        _, began, rest = said.partition("\npodman run ")
+        assert began, said
+        assert "exit code: 0\n" in rest, said
+        return rest.partition("\n")[2].rpartition("exit code: 0\n")[0]
 
     def logs(self, service: str) -> str:
         """What a container has said."""
@@ -60,7 +64,9 @@ class Composed:
 
     def in_volume(self, volume: str, file: str) -> str:
         """A file of a volume, as root reads it."""
-        mounted = self.podman.run("volume", "inspect", "--format", "{{.Mountpoint}}", f"{self.project}_{volume}").strip()
+        mounted = self.podman.run(
+            "volume", "inspect", "--format", "{{.Mountpoint}}", f"{self.project}_{volume}"
+        ).strip()
         return (Path(mounted) / file).read_text().strip()
 
     @contextlib.contextmanager

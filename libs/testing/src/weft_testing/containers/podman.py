@@ -34,8 +34,11 @@ _BOUND_S = 120.0
 def needed() -> None:
     """Fail with what to install where something is missing, or where containers can't be made."""
     if lacking := sorted({package for program, package in _NEEDED.items() if shutil.which(program) is None}):
-        pytest.fail(f"containers are tested for real, and {', '.join(lacking)} are missing: as root, apt-get install"
-                    f" --no-install-recommends {' '.join(PACKAGES)}", pytrace=False)
+        pytest.fail(
+            f"containers are tested for real, and {', '.join(lacking)} are missing: as root, apt-get install"
+            f" --no-install-recommends {' '.join(PACKAGES)}",
+            pytrace=False,
+        )
     if os.geteuid() != 0:
         pytest.fail("containers are tested as root: mmdebstrap and podman's networks need it here", pytrace=False)
 
@@ -62,7 +65,9 @@ class Podman:
             "BUILDAH_ISOLATION": "chroot",
             "BUILDAH_FORMAT": "docker",
         }
-        return cls(folder, {name: value for name, value in os.environ.items() if not name.startswith("WEFT_")} | settings)
+        return cls(
+            folder, {name: value for name, value in os.environ.items() if not name.startswith("WEFT_")} | settings
+        )
 
     def run(self, *argv: str | Path, check: bool = True, bound_s: float = _BOUND_S, **env: str) -> str:
         """What podman says. Raises AssertionError with all that it said where it fails."""
