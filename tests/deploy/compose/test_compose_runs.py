@@ -8,7 +8,7 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -175,7 +175,7 @@ class Asked:
             try:
                 with client.stream("POST", "/v1/chat/completions", json=question("tiny", stream=True)) as said:
                     text = "".join(said.iter_text())
-                whole = said.status_code == httpx.codes.OK and "[DONE]" in text and "Paris" in text
+                whole = said.is_success and "[DONE]" in text and "Paris" in text
                 problem = None if whole else f"{said.status_code} {text[:500]}"
             except httpx.HTTPError as error:
                 problem = repr(error)
@@ -187,7 +187,7 @@ class Asked:
 
 
 @contextmanager
-def asking(mesh: Composed, streams: int = 2) -> Iterator[Asked]:
+def asking(mesh: Composed, streams: int = 2) -> Generator[Asked]:
     """Clients that stream answers all the while."""
     asked = Asked()
     with mesh.client() as client:
