@@ -4,8 +4,8 @@
 
 OWN holds this tree's wheels. What all targets need comes into `common.txt`, the rest of each into `<target>.txt`, and
 all of one that is built on another base into `<target>-whole.txt`. A lock names its wheels by their hashes, and by one
-what installs them, so a layer that is made of it is made anew exactly when one of them differs. uv says what needs what; versions and hashes of third
-parties are those of requirements.lock alone.
+what installs them, so a layer that is made of it is made anew exactly when one of them differs. uv says what needs
+what; versions and hashes of third parties are those of requirements.lock alone.
 """
 
 import hashlib
