@@ -73,8 +73,8 @@ class Composed:
     @contextlib.contextmanager
     def client(self) -> Generator[httpx.Client]:
         """A client with the first admin's key, that believes the mesh's authority alone."""
-        trusted = ssl.create_default_context(cadata=self.in_volume("keys", "authority.pem"))
-        headers = {"Authorization": f"Bearer {self.in_volume('keys', 'admin-key')}"}
+        trusted = ssl.create_default_context(cadata=self.in_volume("keys-admin", "authority.pem"))
+        headers = {"Authorization": f"Bearer {self.in_volume('keys-admin', 'admin-key')}"}
         with httpx.Client(
             base_url=f"https://127.0.0.1:{self.port}", verify=trusted, headers=headers, timeout=60, trust_env=False
         ) as client:
@@ -84,7 +84,7 @@ class Composed:
         """The model's answer, once it comes."""
 
         def answer() -> str | None:
-            with contextlib.suppress(httpx.HTTPError, OSError), self.client() as client:
+            with contextlib.suppress(httpx.HTTPError), self.client() as client:
                 said = client.post("/v1/chat/completions", json=question(model))
                 if said.is_success:
                     return said.json()["choices"][0]["message"]["content"]
