@@ -92,11 +92,12 @@ class Composed:
 
         return eventually(f"{model} answers", answer, bound_s)
 
-    def ready_nodes(self, model: str = "tiny") -> set[str]:
-        """On which nodes a replica of the model is ready."""
+    def ready(self, model: str = "tiny") -> dict[str, str]:
+        """On which nodes a replica of the model is ready, and in which incarnation."""
         with self.client() as client:
             replicas = client.get("/api/status").raise_for_status().json()["replicas"]
-        return {each["node_name"] for each in replicas if (each["model_name"], each["state"]) == (model, "ready")}
+        ours = [each for each in replicas if (each["model_name"], each["state"]) == (model, "ready")]
+        return {each["node_name"]: each["incarnation"] for each in ours}
 
     def health(self, service: str) -> int:
         """Status of the container's own health check, asked now."""
