@@ -4,6 +4,7 @@ import asyncio
 from functools import partial
 from typing import Any, cast
 
+from prometheus_client import REGISTRY
 from weft_contracts.ids import NodeId
 from weft_eventlog import blobs
 from weft_eventlog.credentials import get_credential
@@ -42,12 +43,14 @@ from weft_gateway.inbound.http.authenticator import Authenticator
 from weft_gateway.inbound.http.error_metrics import ErrorMetrics
 from weft_gateway.inbound.http.server import listen, server_of
 from weft_gateway.inbound.inference.limits import Limits
+from weft_gateway.inbound.inference.model_loads import ModelLoads
 from weft_gateway.inbound.inference.prompt_step import PromptStep
 from weft_gateway.inbound.inference.prompt_watch import PromptWatch
 from weft_gateway.inbound.inference.prompting import Prompting
 from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
 from weft_gateway.inbound.inference.unary_dispatcher import UnaryDispatcher
 from weft_gateway.inbound.metrics import Metrics
+from weft_gateway.inbound.model_metrics import ModelMetrics
 from weft_gateway.inbound.nodes.heartbeats import Heartbeats
 from weft_gateway.inbound.nodes.joining import Joining
 from weft_gateway.inbound.nodes.node_files import NodeFiles
@@ -92,7 +95,7 @@ async def start(runtime: Runtime) -> None:
         cors=settings.cors,
         trusted_proxies=networks(settings.trusted_proxies),
     )
-    metrics = Metrics()
+    metrics = Metrics(models=settings.metrics_models, exists=lambda name: directory.model(name) is not None)
     pool = ConnectionPool(
         runtime.instance,
         directory.endpoints,
@@ -115,6 +118,8 @@ async def start(runtime: Runtime) -> None:
         prompts=prompt_step,
     )
     unary = UnaryDispatcher(dispatcher, metrics, runtime.instance, request_log=settings.request_log)
+    loads = ModelLoads(dispatcher, unary)
+    REGISTRY.register(ModelMetrics(loads, metrics.models))
     log_space = LogSpace(settings.nats_store, lambda: projection.position)
     changes = Changes(runtime.log, lambda: client.is_connected, log_space)
     asking = Asking(changes, requests, settings.outcome_wait_s)
