@@ -68,6 +68,8 @@ class Metrics:
         self._elsewhere = Counter(
             "weft_gateway_went_elsewhere", "Requests whose replica failed them", ("how",), registry=registry
         )
+        for how in ("resumed", "started anew", "to another model"):
+            self._elsewhere.labels(how)  # from the start: the first of them would else be no increase
         self._aliased = Counter(
             "weft_gateway_aliased",
             "Requests that named an alias, by the model that they ended with",
