@@ -50,14 +50,17 @@ def as_promtool(case: Case, rule: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def told(tmp_path: Path, cases: Iterable[Case], folder: Path = RULES) -> subprocess.CompletedProcess[str]:
-    """What promtool says of the cases, all at once; a file has one time between looks."""
-    known, files = rules("alert"), dict[int, list[dict[str, Any]]]()
+    """What promtool says of the cases, all at once. It takes all rules that it is given for each case, so that each is
+    given its own file's and the recorded ones."""
+    known, files = rules("alert"), dict[tuple[str, int], list[dict[str, Any]]]()
     for case in cases:
-        files.setdefault(case.every, []).extend(as_promtool(case, known[case.alert]))
-    for every, tests in files.items():
-        given = {"rule_files": [str(path) for path in sorted(folder.glob("*.yml"))], "tests": tests}
-        (tmp_path / f"{every}.yml").write_text(yaml.safe_dump({"evaluation_interval": f"{every}m", **given}))
-    names = [str(tmp_path / f"{every}.yml") for every in files]
+        (own,) = [path.name for path in RULES.glob("*.yml") if f"alert: {case.alert}\n" in path.read_text()]
+        files.setdefault((own, case.every), []).extend(as_promtool(case, known[case.alert]))
+    names: list[str] = []
+    for (own, every), tests in files.items():
+        names.append(str(tmp_path / f"{every}-{own}"))
+        given = {"rule_files": [str(folder / "recorded.yml"), str(folder / own)], "tests": tests}
+        Path(names[-1]).write_text(yaml.safe_dump({"evaluation_interval": f"{every}m", **given}))
     return subprocess.run([promtool(), "test", "rules", *names], capture_output=True, text=True, check=False)
 
 
