@@ -84,7 +84,10 @@ SERVICES = (
         "WeftServiceSeesProblems",
         12,
         fires={f'weft_service_problems{{{JOB}, whose="mesh"}}': "2x20"},
-        quiet={f'weft_service_problems{{{JOB}, whose="mesh"}}': "1x5 0x20", 'weft_service_problems{whose="own"}': "1x9"},
+        quiet={
+            f'weft_service_problems{{{JOB}, whose="mesh"}}': "1x5 0x20",
+            'weft_service_problems{whose="own"}': "1x9",
+        },
         labels=OF_JOB,
         summary="weft-scheduler sees a problem of the mesh",
     ),
@@ -260,8 +263,14 @@ NODES = (
     Case(
         "WeftDevicesExhausted",
         35,
-        fires={'weft_devices_free_bytes{vendor="nvidia"}': "1x40", 'weft_devices_memory_bytes{vendor="nvidia"}': "80x40"},
-        quiet={'weft_devices_free_bytes{vendor="nvidia"}': "8x40", 'weft_devices_memory_bytes{vendor="nvidia"}': "80x40"},
+        fires={
+            'weft_devices_free_bytes{vendor="nvidia"}': "1x40",
+            'weft_devices_memory_bytes{vendor="nvidia"}': "80x40",
+        },
+        quiet={
+            'weft_devices_free_bytes{vendor="nvidia"}': "8x40",
+            'weft_devices_memory_bytes{vendor="nvidia"}': "80x40",
+        },
         labels={"vendor": "nvidia"},
         summary="Less than 5 % of the nvidia devices' memory can be claimed",
     ),
@@ -299,7 +308,10 @@ MODELS = (
         "WeftModelShort",
         17,
         fires={'weft_model_replicas_ready{model="tiny"}': "1x20", 'weft_model_replicas_wanted{model="tiny"}': "2x20"},
-        quiet={'weft_model_replicas_ready{model="tiny"}': "1x9 2x9", 'weft_model_replicas_wanted{model="tiny"}': "2x20"},
+        quiet={
+            'weft_model_replicas_ready{model="tiny"}': "1x9 2x9",
+            'weft_model_replicas_wanted{model="tiny"}': "2x20",
+        },
         labels={"model": "tiny"},
         summary="tiny has 1 replicas and should have more",
     ),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from .rule_cases import CASES, Case
 
 ROOT = Path(__file__).parents[3]
@@ -92,7 +93,8 @@ def test_every_alert_says_what_is_wrong_how_grave_it_is_and_where_to_read_on() -
     for name, rule in rules("alert").items():
         said = rule["annotations"]
         assert rule["labels"]["severity"] in SEVERITIES, name
-        assert said["summary"] and said["description"].endswith("."), name
+        assert said["summary"], name
+        assert said["description"].endswith("."), name
         assert f"docs/alerts.md#{name.lower()}" == said["runbook"], name
         assert name == sections.pop(name.lower(), None), f"docs/alerts.md has no section {name}"
     assert {} == sections, "docs/alerts.md has sections of alerts that are no more"
@@ -101,4 +103,5 @@ def test_every_alert_says_what_is_wrong_how_grave_it_is_and_where_to_read_on() -
 def test_every_section_says_what_it_means_and_what_to_do() -> None:
     for section in PAGE.read_text().split("\n### ")[1:]:
         name, _, text = section.partition("\n")
-        assert "**Means.**" in text and "**Do.**" in text, name
+        assert "**Means.**" in text, name
+        assert "**Do.**" in text, name

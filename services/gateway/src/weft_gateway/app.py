@@ -25,6 +25,7 @@ from weft_gateway.inbound.admin.engine_profiles import EngineProfiles
 from weft_gateway.inbound.admin.events import Events
 from weft_gateway.inbound.admin.files import Files
 from weft_gateway.inbound.admin.keys import APIKeys
+from weft_gateway.inbound.admin.load import Load
 from weft_gateway.inbound.admin.logs import ReplicaLogs
 from weft_gateway.inbound.admin.models import Models
 from weft_gateway.inbound.admin.named_secrets import NamedSecrets
@@ -176,6 +177,7 @@ async def start(runtime: Runtime) -> None:
             board,
             lambda: watch.shown,
         ).router,
+        Load(runtime.instance, directory, projection, loads, pool, runtime.health, lambda: client.is_connected).router,
     ]
     app = application(
         routers,

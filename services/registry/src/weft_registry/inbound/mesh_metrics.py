@@ -59,7 +59,7 @@ class MeshMetrics(Collector):
         silence = GaugeMetricFamily(
             "weft_node_silence_seconds",
             "Since a node's last sign of life, its lease; of nodes that are approved",
-            labels=("node", "name"),
+            labels=("node", "node_name"),
         )
         nodes = self._fleet().nodes
         for id, seconds in list(self._silences().items())[:NODES_TOLD]:

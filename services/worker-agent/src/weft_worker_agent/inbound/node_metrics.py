@@ -17,7 +17,7 @@ from weft_contracts.states import Phase
 from weft_worker_agent.domain.own_part import OwnPart
 from weft_worker_agent.outbound.mesh.lease import LeaseThread
 
-_DEVICE = ("device", "vendor", "name")
+_DEVICE = ("device", "vendor", "device_name")
 _REPLICA = ("model", "replica")
 
 
