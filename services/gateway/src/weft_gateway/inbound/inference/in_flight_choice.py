@@ -61,13 +61,13 @@ class InFlightChoice(ChoiceAnswer):
         "endpoint_state",
         "index",
         "last_error",
-        "outputs",
         "prompt",
         "replica",
         "request",
         "resumed",
         "seen",
         "started_at",
+        "tokens",
         "traceparent",
         "tried",
         "tries",
@@ -100,10 +100,10 @@ class InFlightChoice(ChoiceAnswer):
         self.prompt: PromptIds | None = None
         """Its prompt as token ids; None: an engine makes them."""
         self.done = False
-        self.outputs = 0
-        """That engines made for it: about as many as tokens."""
+        self.tokens = 0
+        """Output tokens that came for it so far; what comes of an engine that tells no ids counts as one."""
         self.seen = -1
-        """Outputs at the last look of the dispatcher's watch for stalls; -1: it began since."""
+        """Tokens at the last look of the dispatcher's watch for stalls; -1: it began since."""
         self.resumed = 0
         """Output tokens that earlier replicas made."""
         self.digest = ""
@@ -154,7 +154,7 @@ class InFlightChoice(ChoiceAnswer):
             self._end(output)
             return
         text = output.text
-        self.outputs += 1
+        self.tokens += len(output.token_ids) or 1
         if output.reasoning:
             self._think(output.reasoning)
         if not self._streams:
@@ -180,7 +180,7 @@ class InFlightChoice(ChoiceAnswer):
         if self.done or output.finish:
             self.take(output)
             return
-        self.outputs += 1
+        self.tokens += len(output.token_ids) or 1
         if output.reasoning:
             self._think(output.reasoning)
         if self.resumable:

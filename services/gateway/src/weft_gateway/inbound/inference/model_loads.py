@@ -19,7 +19,7 @@ class ModelLoad(NamedTuple):
     loading: int
     """Requests that wait for a replica that loads."""
     tokens: int
-    """Output tokens so far, since this gateway began. While a request runs, each output of its engine counts as one."""
+    """Output tokens so far, since this gateway began. Those of running requests among them."""
 
 
 NOTHING = ModelLoad(0, 0, 0, 0)
@@ -39,7 +39,7 @@ class ModelLoads:
         running, tokens = Counter[str](), Counter[str](self._dispatcher.tokens)
         for choice in self._dispatcher.in_flight:
             running[choice.request.model] += 1
-            tokens[choice.request.model] += choice.outputs
+            tokens[choice.request.model] += choice.tokens
         for each in self._unary.in_flight:
             running[each.request.model] += 1
         busy, loading = self._named(self._dispatcher.queue.by_model), self._named(self._dispatcher.loading.by_model)

@@ -155,7 +155,7 @@ class RequestDispatcher:
     def ended(self, choice: InFlightChoice, outcome: str) -> None:
         """See in_flight_choice.Owner."""
         self.in_flight.discard(choice)
-        self.tokens[choice.request.model] += max(choice.outputs, choice.usage.output)
+        self.tokens[choice.request.model] += max(choice.tokens, choice.usage.output)
         task = self._routing_tasks.pop(choice, None)
         if task is not None and task is not asyncio.current_task():
             task.cancel()
@@ -292,7 +292,7 @@ class RequestDispatcher:
 
     def _give_up_stalled(self) -> None:
         for choice in list(self.in_flight):
-            if choice.endpoint_state is not None and choice.seen == choice.outputs:
+            if choice.endpoint_state is not None and choice.seen == choice.tokens:
                 what = f"No output came for {self.limits.stall:g} s; the request was given up."
                 choice.refuse(Refused(504, what, code="stalled"))
-            choice.seen = choice.outputs
+            choice.seen = choice.tokens
