@@ -4,7 +4,7 @@ import json
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -74,22 +74,21 @@ class SeenMesh:
         return self.mesh.chat("What is the capital of France?").status_code == 200
 
     def _ask(self, model: str) -> None:
-        """Ask for ever; a model that isn't there is asked too, so that refusals are seen."""
+        """Ask for ever; a model that isn't there too, so that refusals are seen, and who asks `chat` leaves early."""
         trusted = ssl.create_default_context(cafile=self._authority)
-        body = {
-            "model": model,
-            "stream": True,
-            "max_tokens": 64,
-            "messages": [{"role": "user", "content": "7 plus 5?"}],
-        }
+        asked = [{"role": "user", "content": "What is the capital of France?"}]
+        body = {"model": model, "stream": True, "max_tokens": 64, "messages": asked}
         with httpx.Client(timeout=60.0, verify=trusted, headers=self.mesh.http.headers) as client:
             while not self._stopping.is_set():
-                client.post(f"{self.mesh.url}/v1/chat/completions", json=body)
+                with client.stream("POST", f"{self.mesh.url}/v1/chat/completions", json=body) as answer:
+                    for _ in answer.iter_bytes():
+                        if model == "chat":
+                            break
                 time.sleep(0.1)
 
 
 @contextmanager
-def seen_mesh(folder: Path) -> Iterator[tuple[SeenMesh, Prometheus]]:
+def seen_mesh(folder: Path) -> Generator[tuple[SeenMesh, Prometheus]]:
     """A mesh of one worker under load, and a Prometheus that has scraped all its targets for half a minute."""
     with MeshUnderTest(folder, WEFT_TLS="always", WEFT_REQUIRE_KEYS="1") as mesh:
         mesh.http.headers["authorization"] = f"Bearer {(mesh.state / 'admin-key').read_text().strip()}"

@@ -24,7 +24,7 @@ ONLY_IN_TROUBLE = {
     "weft_log_storage_limit_bytes": "an operator's own limit of NATS, which the launcher's server has none of",
 }
 """Metrics that a well mesh doesn't tell, and why."""
-_METRIC = re.compile(r"\b((?:weft|gen_ai|process)_\w+|weft:[\w:]+|up)\b(?:\{([^}]*)\})?")
+_METRIC = re.compile(r"\b((?:weft|process)_\w+|gen_ai_\w+_(?:bucket|count|sum)|weft:[\w:]+|up)\b(?:\{([^}]*)\})?")
 _LABEL = re.compile(r"(\w+)\s*(?:=~|!~|!=|=)")
 
 
@@ -39,7 +39,7 @@ def shown(prometheus: Prometheus, query: str) -> list[dict[str, Any]]:
     return [each for each in prometheus.query(query) if isfinite(float(each["value"][1]))]
 
 
-@pytest.mark.sabotage("nobody-counts-tokens")
+@pytest.mark.sabotage("renamed-metric")
 @pytest.mark.parametrize("one", ALL, ids=lambda each: each.file)
 def test_every_query_of_a_dashboard_has_data_of_a_mesh_under_load(
     seen: tuple[SeenMesh, Prometheus], one: Dashboard
