@@ -51,7 +51,8 @@ class Observer:
         self._stops: list[Callable[[], Awaitable[None]]] = []
         self._trying = Trying(self.settings.give_up_after, self.health)
         self._app: FastStream | None = None
-        self._status: int | None = None
+        self._status = 0
+        self._stopping = False
 
     def on(self, *patterns: str) -> Callable[[Handler], Handler]:
         """Hand facts of these names to a coroutine function: `run.failed`, `run.*`, `*`; none: what WEFT_OBSERVE says.
@@ -106,6 +107,7 @@ class Observer:
         broker.subscriber(**place(name))(self._take)
         self._app = app = FastStream(broker, logger=None)
         app.after_startup(self._ready)
+        app.on_shutdown(self._stop)
         for stop in self._stops:
             app.after_shutdown(stop)
         http = web.server(web.app(self.health), settings.http_host, settings.http_port)
@@ -121,7 +123,7 @@ class Observer:
                 _log.error("ended", part=task.get_name(), exc_info=error)
                 return 1
         _log.info("stops")
-        return self._status or 0
+        return self._status
 
     def _broker(self, name: str) -> NatsBroker:
         settings = self.settings
@@ -141,6 +143,9 @@ class Observer:
         self.health.set_ready("place", True)
         _log.info("listening")
 
+    async def _stop(self) -> None:
+        self._stopping = True
+
     def _place_is(self, there: bool) -> None:
         why = "it was removed, or nobody read from it for as long as it is kept: `weft observers remove`, then `add`"
         self.health.set("place", None if there else f"the place in the log is gone: {why}", own=False)
@@ -152,6 +157,6 @@ class Observer:
 
     def _closed(self) -> None:
         """The server has ended the connection for good."""
-        if self._app is not None and self.health.ready:
+        if self._app is not None and not self._stopping:
             self._status = 1
             self._app.exit()

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tenacity import AsyncRetrying, RetryCallState, RetryError, retry_if_not_exception_type, stop_after_delay
-from tenacity.wait import wait_exponential_jitter
+from tenacity.wait import wait_exponential, wait_random
 from weft_runtime.health import Health
 from weft_runtime.logs import get_logger
 
@@ -65,7 +65,7 @@ class Trying:
         self._health.set(_PART, None)
 
 
-_usual = wait_exponential_jitter(initial=FIRST_S, max=MOST_S, jitter=FIRST_S)
+_usual = wait_exponential(multiplier=FIRST_S, max=MOST_S) + wait_random(0, FIRST_S)
 
 
 def _wait(state: RetryCallState) -> float:
