@@ -91,6 +91,7 @@ async def test_who_does_not_answer_or_is_not_there_is_tried_again(hook: HookServ
 
 
 async def test_a_receiver_that_nobody_vouches_for_gets_nothing(secret: Path, tmp_path: Path) -> None:
+    (tmp_path / "authority").mkdir()
     made = authority.load_or_make(tmp_path / "authority")
     made.lay_out(tmp_path / "tls", "gateway", ["127.0.0.1"])
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

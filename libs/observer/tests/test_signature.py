@@ -10,9 +10,9 @@ SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 def test_a_post_is_signed_as_the_libraries_of_the_convention_sign_it() -> None:
     # their own example, which all of them test by
-    made = Signer([SECRET]).headers("msg_p5jXN8AQM9LWM0D4loKWxEek", 1614265330, b'{"test": 2432232314}')
+    made = Signer([SECRET]).headers("msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}')
     assert {
-        "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxEek",
+        "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
         "webhook-timestamp": "1614265330",
         "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
     } == made

@@ -43,6 +43,11 @@ class WorkerLog:
         """Sequence of the last folded commit of this worker's part."""
         return self._reader.position
 
+    @position.setter
+    def position(self, sequence: int) -> None:
+        """Go on behind what was folded through another connection."""
+        self._reader.position = sequence
+
     @property
     def caught_up(self) -> asyncio.Event:
         """Set once all that there was at the start is folded."""

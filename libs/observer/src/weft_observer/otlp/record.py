@@ -40,7 +40,7 @@ def record(happened: Happened) -> LogRecord:
         "weft.correlation_id": commit.correlation_id,
     }
     return LogRecord(
-        timestamp=int(commit.at * 1e9),
+        timestamp=round(commit.at * 1e6) * 1_000,
         observed_timestamp=time.time_ns(),
         context=set_span_in_context(NonRecordingSpan(_span(commit.traceparent))),
         severity_number=severity,
