@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 from weft_cli.commands import observers
 from weft_client.failure import Exit, Failure
-from weft_embedded.observers import Observers, NewObserver
+from weft_embedded.observers import NewObserver, Observers
 from weft_embedded.state import State
 from weft_identity import trust
 from weft_identity.mesh_exports import mesh_exports

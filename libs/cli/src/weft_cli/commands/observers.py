@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from weft_client.failure import Exit, Failure
 from weft_client.units import span
 from weft_embedded import run_file
-from weft_embedded.observers import TLS, Observers, NewObserver
+from weft_embedded.observers import TLS, NewObserver, Observers
 from weft_embedded.state import read_json
 
 from weft_cli import locate
