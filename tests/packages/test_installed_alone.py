@@ -1,4 +1,4 @@
-"""Each service, the engine and the observers, from wheels, each in an environment of its own: with what it declares alone.
+"""Each service, the engine and the observers, from wheels, each in an environment of its own: with what it declares.
 
 About 40 s on two busy cores with a warm cache: environments share uv's cache by hard links.
 """
