@@ -7,7 +7,7 @@ import pytest
 from weft_contracts.commit import Recorded
 from weft_contracts.ids import NodeId
 from weft_contracts.topology import worker_durable
-from weft_eventlog import EventLog, Projection, WorkerLog, apply_durable, worker_log
+from weft_eventlog import EventLog, Projection, WorkerLog, apply_durable, durable_reader
 from weft_eventlog.message_sanitizer import headers_of
 from weft_testing.mesh_server import MeshServer
 from weft_testing.waiting import until
@@ -34,7 +34,7 @@ ODD: dict[str, tuple[bytes, bytes, bytes]] = {
 async def test_no_message_that_a_worker_may_send_ends_a_reader(
     tmp_path: Path, mesh_server: MeshServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_log, "_HEARTBEAT", 0.4)  # a pull whose end was said by a worker is soon given up
+    monkeypatch.setattr(durable_reader, "_HEARTBEAT", 0.4)  # a pull whose end was said by a worker is soon given up
     # given one reader that hears each as it comes
     await apply_durable(await mesh_server.root(), worker_durable(NODE))
     heard: list[Recorded] = []

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from weft_contracts.catalogue import CATALOGUE, Writer, written_by
 from weft_contracts.ids import NodeId
 from weft_contracts.subjects import ids_of, node_lease, service_lease
-from weft_contracts.topology import worker_durable
+from weft_contracts.topology import observer_durable, worker_durable
 
 WORKER_PAYLOAD_BYTES = 96 * 1024
 """A worker's message above this cuts its connection."""
@@ -43,12 +43,18 @@ WORKER_IMPORTS: tuple[SharedSubject, ...] = (
 )
 """All that the account WORKERS can reach; each worker's token narrows it to itself."""
 
-OBSERVER_STREAMS: tuple[str, ...] = ("weft.ev.>", "weft.sig.>")
-"""What the account OBSERVERS may listen to as it happens.
+OBSERVER_IMPORTS: tuple[SharedSubject, ...] = (
+    SharedSubject("$JS.API.CONSUMER.MSG.NEXT.EVENTS.*", streamed=True),
+    SharedSubject("$JS.API.CONSUMER.RESET.EVENTS.*"),
+    SharedSubject("$JS.ACK.EVENTS.>"),
+)
+"""All that the account OBSERVERS can reach; each observer's token narrows it to its own place in the log.
 
-They hear what services say. What workers say comes into MESH by an import, and the server (2.15) passes that on to no
-third account: it is to be had at the gateway.
+Nothing is heard there on a subject that others could know: JetStream answers to whatever subject a request names,
+within the account that asks, so an observer could have its answers sent into another's ears.
 """
+OBSERVER_PAYLOAD_BYTES = 4 * 1024
+"""An observer's message above this cuts its connection: it pulls and acknowledges."""
 
 _READ_EVENTS = (
     "$JS.API.INFO",
@@ -168,9 +174,7 @@ def worker(node: NodeId) -> Permissions:
             *(f"weft.ev.run.{node}.*.{e.type}" for e in written_by("worker") if e.kind == "run"),
             node_lease(node),
             f"weft.sig.node.{node}.>",
-            f"$JS.API.CONSUMER.MSG.NEXT.EVENTS.{durable}",
-            f"$JS.API.CONSUMER.RESET.EVENTS.{durable}",
-            f"$JS.ACK.EVENTS.{durable}.>",
+            *_reads_durable(durable),
         ),
         subscribe=(f"{inbox}.>",),
         inbox=inbox,
@@ -179,6 +183,33 @@ def worker(node: NodeId) -> Permissions:
 
 
 def observer(name: str) -> Permissions:
-    """What an outside observer may do inside the account OBSERVERS: listen."""
+    """What an outside observer may do inside the account OBSERVERS: read the log from its own place."""
+    durable = observer_durable(name).name
     inbox = f"_INBOX_{name}"
-    return Permissions(publish=(), subscribe=(f"{inbox}.>", *OBSERVER_STREAMS), inbox=inbox)
+    return Permissions(
+        publish=_reads_durable(durable), subscribe=(f"{inbox}.>",), inbox=inbox, payload_bytes=OBSERVER_PAYLOAD_BYTES
+    )
+
+
+def observer_maker(name: str) -> Permissions:
+    """What who adds or removes an observer may do inside the account MESH: make and delete that one's place."""
+    durable = observer_durable(name).name
+    inbox = f"_INBOX_observer-maker-{name}"
+    return Permissions(
+        publish=(
+            "$JS.API.STREAM.INFO.EVENTS",
+            f"$JS.API.CONSUMER.DURABLE.CREATE.EVENTS.{durable}",
+            f"$JS.API.CONSUMER.DELETE.EVENTS.{durable}",
+        ),
+        subscribe=(f"{inbox}.>",),
+        inbox=inbox,
+    )
+
+
+def _reads_durable(durable: str) -> tuple[str, ...]:
+    """What reading a durable of EVENTS from another account takes."""
+    return (
+        f"$JS.API.CONSUMER.MSG.NEXT.EVENTS.{durable}",
+        f"$JS.API.CONSUMER.RESET.EVENTS.{durable}",
+        f"$JS.ACK.EVENTS.{durable}.>",
+    )

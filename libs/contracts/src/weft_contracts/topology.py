@@ -106,8 +106,33 @@ class Durable:
     filters: tuple[str, ...]
     ack_wait: float = 30.0
     """Seconds until what was not acknowledged is delivered again."""
+    ahead: int = 1_000
+    """Messages that may be delivered and not acknowledged yet."""
+    pulls: int = 0
+    """Pulls that may wait at once; 0: as many as the server lets."""
+    begin: int = 0
+    """Sequence of the first message that it may read, also when it is rewound; 0: the log's first."""
+    kept_s: float = 0
+    """Seconds without a pull after which the server forgets it; 0: never."""
 
 
 def worker_durable(node: NodeId) -> Durable:
     """How a worker reads its part of the log. The registry makes it; workers make no consumers."""
     return Durable(f"node-{node}", worker_filters(node))
+
+
+OBSERVERS = 1_000
+"""Of one mesh: each place costs the log's server room, and work for each commit."""
+OBSERVER_AHEAD = 64
+KEPT_S = 30 * DAY
+"""For so long a place is kept that nobody reads from, unless told otherwise."""
+
+
+def observer_durable(name: str, begin: int = 1, kept_s: float = KEPT_S) -> Durable:
+    """An observer's place in the log. Who has the mesh's keys makes it; observers make no consumers.
+
+    What is not acknowledged waits for the observer to ask for it again, not for a time: so nothing overtakes.
+    """
+    return Durable(
+        f"observer-{name}", ("weft.ev.>",), ack_wait=3_600.0, ahead=OBSERVER_AHEAD, pulls=4, begin=begin, kept_s=kept_s
+    )

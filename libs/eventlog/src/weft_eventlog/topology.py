@@ -9,6 +9,7 @@ from dataclasses import fields
 from nats.aio.client import Client
 from nats.js.api import (
     ConsumerConfig,
+    DeliverPolicy,
     DiscardPolicy,
     KeyValueConfig,
     ObjectStoreConfig,
@@ -114,7 +115,11 @@ async def apply_durable(client: Client, durable: t.Durable) -> None:
         durable_name=durable.name,
         filter_subjects=list(durable.filters),
         ack_wait=durable.ack_wait,
-        max_ack_pending=1000,
+        max_ack_pending=durable.ahead,
+        max_waiting=durable.pulls or None,
+        deliver_policy=DeliverPolicy.BY_START_SEQUENCE if durable.begin else DeliverPolicy.ALL,
+        opt_start_seq=durable.begin or None,
+        inactive_threshold=durable.kept_s or None,
     )
     with unavailable(f"the durable {durable.name} can't be made"):
         await client.jetstream(timeout=10).add_consumer(t.EVENTS.name, config)
@@ -124,6 +129,12 @@ async def drop_durable(client: Client, durable: t.Durable) -> None:
     """Delete a durable consumer of EVENTS, if it is there. Raises LogUnavailable."""
     with unavailable(f"the durable {durable.name} can't be deleted"), contextlib.suppress(NotFoundError):
         await client.jetstream(timeout=10).delete_consumer(t.EVENTS.name, durable.name)
+
+
+async def last_sequence(client: Client) -> int:
+    """Where the log ends just now. Raises LogUnavailable."""
+    with unavailable("the end of the log can't be read"):
+        return int((await client.jetstream(timeout=10).stream_info(t.EVENTS.name)).state.last_seq)
 
 
 async def _apply_stream(js: JetStreamContext, config: StreamConfig) -> None:

@@ -1,21 +1,26 @@
 """What the accounts export to one another, and the parties' permissions, as the contracts' catalogue has them."""
 
+from collections.abc import Iterable
+
 from weft_contracts import permissions as catalogue
 from weft_contracts.catalogue import Writer
 
-from weft_identity.grants import Permissions, ServiceExport, StreamExport
+from weft_identity.grants import Permissions, ServiceExport
 from weft_identity.trust import Account, AccountExports, Credentials, Trust
 
 _MAX_SUBSCRIPTIONS = 256
 """Of a worker: far more than an agent needs."""
+_OBSERVERS_SUBSCRIPTIONS = 16
+"""It needs one for answers and one for a pull."""
 
 
 def mesh_exports() -> AccountExports:
     """What workers and observers can reach of the account MESH."""
-    return AccountExports(
-        workers=tuple(ServiceExport(each.subject, streamed=each.streamed) for each in catalogue.WORKER_IMPORTS),
-        observers=tuple(StreamExport(subject) for subject in catalogue.OBSERVER_STREAMS),
-    )
+    return AccountExports(workers=_services(catalogue.WORKER_IMPORTS), observers=_services(catalogue.OBSERVER_IMPORTS))
+
+
+def _services(shared: Iterable[catalogue.SharedSubject]) -> tuple[ServiceExport, ...]:
+    return tuple(ServiceExport(each.subject, streamed=each.streamed) for each in shared)
 
 
 def grants(party: catalogue.Permissions, *, max_subscriptions: int = -1) -> Permissions:
@@ -36,3 +41,8 @@ def service_credentials(trust: Trust, name: Writer) -> Credentials:
 def worker_grants(party: catalogue.Permissions) -> Permissions:
     """A worker's permissions in the form of a token."""
     return grants(party, max_subscriptions=_MAX_SUBSCRIPTIONS)
+
+
+def observer_grants(party: catalogue.Permissions) -> Permissions:
+    """An observer's permissions in the form of a token."""
+    return grants(party, max_subscriptions=_OBSERVERS_SUBSCRIPTIONS)
