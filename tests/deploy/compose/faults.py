@@ -11,6 +11,7 @@ from unittest.mock import patch
 from pydantic_settings import BaseSettings
 from weft_gateway.settings import GatewaySettings
 from weft_metadata_cache.settings import MetadataCacheSettings
+from weft_observer.webhook.settings import WebhookSettings
 from weft_reconciler.settings import ReconcilerSettings
 from weft_registry.settings import RegistrySettings
 from weft_scheduler.settings import SchedulerSettings
@@ -26,12 +27,13 @@ SETTINGS: dict[str, type[BaseSettings]] = {
     "reconciler": ReconcilerSettings,
     "metadata-cache": MetadataCacheSettings,
     "gateway": GatewaySettings,
+    "observer": WebhookSettings,
     "worker": WorkerSettings,
     "worker-nvidia": WorkerSettings,
 }
 COMMANDS = {"WEFT_URL", "WEFT_API_KEY", "WEFT_STATE"}
 """What the `weft` command reads of them; its README says so."""
-FOUNDING = {"GATEWAYS", "NATS", "NODES"}
+FOUNDING = {"GATEWAYS", "NATS", "NODES", "SERVERS"}
 OUTSIDE = {
     "SSL_CERT_FILE",
     "POSTGRES_USER",
@@ -43,6 +45,8 @@ OUTSIDE = {
     "GF_ANALYTICS_REPORTING_ENABLED",
     "GF_ANALYTICS_CHECK_FOR_UPDATES",
 }
+MADE_LATER = {"first-model", "relay.creds", "relay.pem", "webhook-secret"}
+"""Under /run/weft, by one-shot services."""
 PUBLISHED = {"prometheus": "9090", "grafana": "3000"}
 """What their images listen on, by their makers' documents."""
 PORT = Member("", "").port
@@ -152,7 +156,7 @@ def paths(subject: Subject) -> Iterator[str]:
         there = subject.laid_out.get(given.get(keys, ""), set())
         text = f"{service.get('environment')} {service.get('command')} {service.get('entrypoint')}"
         for file in re.findall(r"/run/weft/([a-z.-]+)", text):
-            if file not in there and file != "first-model":
+            if file not in there | MADE_LATER:
                 yield f"{name}: /run/weft/{file} is in nothing that it is given"
         if "WEFT_TLS_FOLDER" in service.get("environment", {}) and "certificate.pem" not in there:
             yield f"{name}: {keys} has no certificate"

@@ -32,6 +32,7 @@ PARTS = (
     "admin",
     "prometheus",
     "grafana",
+    "observer",
 )
 
 
@@ -150,7 +151,9 @@ def test_every_image_from_outside_is_a_variable() -> None:
 
 def test_the_trust_is_the_registrys_and_the_founders_alone(laid_out: dict[str, set[str]]) -> None:
     whole = subject(files(FOLDER), laid_out)
-    assert {"found", "registry"} == {each for each in whole.services if "trust" in whole.volumes(each).values()}
+    assert {"found", "registry", "observer-place"} == {
+        each for each in whole.services if "trust" in whole.volumes(each).values()
+    }
     assert {"found"} == {each for each in whole.services if "keys" in whole.volumes(each).values()}
     assert [] == [part for part, files in laid_out.items() if part != "trust" and "operator.seed" in files]
 

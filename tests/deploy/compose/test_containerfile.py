@@ -27,13 +27,14 @@ SERVING = {name: stage for name, stage in STAGES.items() if name not in {*NOT_SH
 
 
 def test_there_is_a_target_for_each_service_and_for_nothing_that_there_is_not() -> None:
-    assert {*SERVICES, "worker", "worker-nvidia", "tool"} == STAGES.keys() - NOT_SHIPPED
-    assert {*SERVICES, "worker", "tool"} == TARGETS.keys()
+    assert {*SERVICES, "worker", "worker-nvidia", "tool", "observer"} == STAGES.keys() - NOT_SHIPPED
+    assert {*SERVICES, "worker", "tool", "observer"} == TARGETS.keys()
 
 
 @pytest.mark.parametrize("stage", SERVING.values(), ids=lambda each: each.name)
 def test_a_target_runs_its_own_module_as_nobody_and_says_how_it_is(stage: Stage) -> None:
-    module = "weft_worker_agent" if stage.name.startswith("worker") else f"weft_{stage.name.replace('-', '_')}"
+    own = {"worker": "weft_worker_agent", "worker-nvidia": "weft_worker_agent", "observer": "weft_observer.webhook"}
+    module = own.get(stage.name, f"weft_{stage.name.replace('-', '_')}")
     assert ["python", "-m", module] == stage.entrypoint
     assert importlib.util.find_spec(f"{module}.__main__") is not None
     assert "10001:10001" == stage.user
