@@ -25,6 +25,8 @@ from .conftest import Built
 pytestmark = pytest.mark.slow
 
 OURS = (*SERVICES, *WORKERS)
+PAIR = "pair"
+"""A model with a replica on each worker."""
 ANSWER = "The capital of France is Paris."
 TARGETS: dict[str, list[str]] = tomllib.loads(
     (Path(__file__).resolve().parents[3] / "deploy/images/targets.toml").read_text()
@@ -119,9 +121,11 @@ def test_a_part_has_its_own_keys_and_nobody_elses(mesh: Composed) -> None:
 
 
 def test_a_worker_that_is_killed_is_replaced_and_the_model_answers_all_the_while(mesh: Composed) -> None:
-    # given both with a replica
-    eventually("both workers have one", lambda: mesh.ready().keys() == set(WORKERS))
-    incarnation = mesh.ready()["worker-1"]
+    # given both with a replica: the first model may have come before the second worker
+    eventually("both are there", lambda: {each["state"] for each in nodes(mesh).values()} == {"healthy"})
+    mesh.weft("deploy", "tiny", "--name", PAIR, "--replicas", "2")
+    eventually("both workers have one", lambda: mesh.ready(PAIR).keys() == set(WORKERS), 120)
+    incarnation = mesh.ready(PAIR)["worker-1"]
     with asking(mesh) as asked:
         # when one worker's processes are gone at once
         before = mesh.podman.inspected(mesh.container("worker-1"))["State"]["Pid"]
@@ -133,7 +137,7 @@ def test_a_worker_that_is_killed_is_replaced_and_the_model_answers_all_the_while
             return now["Running"] and now["Pid"] not in (0, before)
 
         eventually("worker-1 runs anew", anew)
-        eventually("its node has one again", lambda: mesh.ready().get("worker-1") not in (None, incarnation), 120)
+        eventually("its node has one again", lambda: mesh.ready(PAIR).get("worker-1") not in (None, incarnation), 120)
     # and who asked was answered, whoever had begun it
     assert ([], True) == (asked.failed, asked.answered > 5)
 
@@ -154,7 +158,8 @@ def test_a_service_that_is_replaced_goes_on_where_it_was(mesh: Composed) -> None
 
 def test_a_worker_that_is_stopped_drains_and_no_request_fails(mesh: Composed) -> None:
     # given load on both
-    eventually("both workers have one", lambda: mesh.ready().keys() == set(WORKERS), 120)
+    mesh.weft("deploy", "tiny", "--name", PAIR, "--replicas", "2")  # as it is, where it is there
+    eventually("both workers have one", lambda: mesh.ready(PAIR).keys() == set(WORKERS), 120)
     with asking(mesh, streams=4) as asked:
         eventually("it is answered", lambda: asked.answered > 10)
 
@@ -220,7 +225,7 @@ class Asked:
     def ask(self, client: httpx.Client) -> None:
         while not self.over.is_set():
             try:
-                with client.stream("POST", "/v1/chat/completions", json=question("tiny", stream=True)) as said:
+                with client.stream("POST", "/v1/chat/completions", json=question(PAIR, stream=True)) as said:
                     text = "".join(said.iter_text())
                 whole = said.is_success and "[DONE]" in text and "Paris" in text
                 problem = None if whole else f"{said.status_code} {text[:500]}"
