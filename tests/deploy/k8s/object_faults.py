@@ -1,42 +1,16 @@
-"""What is wrong between objects: schemas, selectors, references, images, and kinds that Kubernetes' schemas lack."""
+"""What is wrong between objects: selectors, references, images, and kinds that Kubernetes' schemas lack."""
 
 import tomllib
 from typing import Any
 
-import kubernetes_validate
 from weft_contracts import certificates
 from weft_embedded import founded_folder, kubernetes_objects
 
 from .pod_faults import SETTINGS
-from .rendered import NAME, ROOT, Object, Objects, matches, named, of_kind, secret_sources, workloads
+from .rendered import ROOT, Object, Objects, matches, named, of_kind, secret_sources, workloads
 
-VERSIONS = ("1.35", "1.36", "1.37")
-OTHERS = {
-    "postgresql.cnpg.io/v1": {"Cluster"},
-    "monitoring.coreos.com/v1": {"PodMonitor", "ServiceMonitor", "PrometheusRule"},
-    "gateway.networking.k8s.io/v1": {"HTTPRoute", "BackendTLSPolicy"},
-}
-"""Kinds that operators bring, by their versions: no schema of theirs is here, so `operators` looks at their shape."""
 _OUTSIDE = {"metrics-key"}
 """Secrets that an admin makes by hand."""
-
-
-def schemas(objects: Objects) -> list[str]:
-    """What the strict schemas of these versions of Kubernetes refuse."""
-    faults: list[str] = []
-    for each in objects:
-        if each["kind"] in OTHERS.get(each["apiVersion"], set()):
-            continue
-        for version in VERSIONS:
-            try:
-                kubernetes_validate.validate(each, version, strict=True)
-            except kubernetes_validate.ValidationError as error:
-                faults.append(f"{_called(each)}, {version}: {error.message}")
-            except kubernetes_validate.SchemaNotFoundError:
-                faults.append(
-                    f"{_called(each)}: Kubernetes {version} has no such kind, and no operator is named for it"
-                )
-    return faults
 
 
 def _called(each: Object) -> str:

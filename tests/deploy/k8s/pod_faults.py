@@ -30,7 +30,7 @@ SETTINGS: dict[str, type[BaseSettings]] = {
 """By the image's target, what its program reads."""
 SPEAK_TLS = {"gateway", "worker"}
 """Whose own HTTP server speaks TLS; the others' small one, of weft_runtime.web, is plain."""
-_OTHERS = {"POD_NAME", "POD_NAMESPACE", "HOME", "NVIDIA_DRIVER_CAPABILITIES"}
+_OTHERS = {"POD_NAME", "POD_NAMESPACE", "NVIDIA_DRIVER_CAPABILITIES"}
 _ENDS_S = 5.0
 """For an interpreter's own end, behind what its settings bound."""
 _AT_LEAST_S = {"startupProbe": 300, "livenessProbe": 60}

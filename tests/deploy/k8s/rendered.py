@@ -37,7 +37,7 @@ def _once(folder: Path) -> Objects:
     )
     assert 0 == done.returncode, done.stderr
     assert "" == done.stderr, "kustomize warns of what it will not take any more"
-    return [each for each in yaml.safe_load_all(done.stdout) if each]
+    return [each for each in yaml.load_all(done.stdout, yaml.CSafeLoader) if each]
 
 
 def render(overlay: str) -> Objects:

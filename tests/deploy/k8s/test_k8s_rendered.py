@@ -2,7 +2,7 @@
 
 import pytest
 
-from . import edges, object_faults, pod_faults
+from . import edges, object_faults, pod_faults, schemas
 from .rendered import OVERLAYS, Check, render
 
 CHECKS: list[Check] = [
@@ -13,7 +13,7 @@ CHECKS: list[Check] = [
     pod_faults.volumes,
     pod_faults.rights,
     pod_faults.resources,
-    object_faults.schemas,
+    schemas.schemas,
     object_faults.whole,
     object_faults.selectors,
     object_faults.identities,

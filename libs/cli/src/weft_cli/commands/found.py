@@ -34,7 +34,7 @@ class Said:
 
 
 def run(folder: Path, said: Said, *, kubernetes: bool, as_json: bool) -> None:
-    """Make or renew them, and say what lies where, or print them for kubectl. Raises Failure for what can't be meant."""
+    """Make or renew them; say what lies where, or print them for kubectl. Raises Failure for what can't be meant."""
     from weft_embedded import founded_folder, kubernetes_objects
     from weft_identity import trust
 
