@@ -62,13 +62,12 @@ def settings(objects: Objects) -> list[str]:
 
 
 def _refused(kind: type[BaseSettings], of: Workload) -> list[str]:
-    values = {
-        name.removeprefix("WEFT_").lower(): value for name, value in of.env.items() if value and name.startswith("WEFT")
-    }
+    values = {name.removeprefix("WEFT_").lower(): value for name, value in of.env.items() if value}
+    given: dict[str, Any] = {name: value for name, value in values.items() if name in kind.model_fields}
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
-            kind(**{name: value for name, value in values.items() if name in kind.model_fields})
+            kind(**given)
         if kind is WorkerSettings:
             options.parse([], {name: value for name, value in of.env.items() if value})
     except SystemExit:

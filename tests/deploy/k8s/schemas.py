@@ -59,5 +59,5 @@ def _read(version: str, file: str) -> Any:
 
 @functools.cache
 def _definitions(version: str) -> Any:
-    made: Any = Registry()
-    return Resource.from_contents(_read(version, "_definitions.json")) @ made
+    none: Any = Registry
+    return Resource.from_contents(_read(version, "_definitions.json")) @ none()

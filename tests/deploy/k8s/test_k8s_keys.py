@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from weft_contracts import certificates
@@ -44,7 +45,8 @@ def service(of: Workload, values: dict[str, str]) -> ServiceSettings:
     assert of.target is not None
     kind = SETTINGS[of.target]
     known = {name.removeprefix("WEFT_").lower(): value for name, value in values.items()}
-    made = kind(**{name: value for name, value in known.items() if name in kind.model_fields})
+    given: dict[str, Any] = {name: value for name, value in known.items() if name in kind.model_fields}
+    made = kind(**given)
     assert isinstance(made, ServiceSettings)
     return made
 
