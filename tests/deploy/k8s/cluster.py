@@ -52,8 +52,7 @@ class Cluster:
 
     def __exit__(self, *_: object) -> None:
         self.http.close()
-        for pod in self.addresses:
-            self._podman.run("pod", "rm", "--force", "--time", "0", pod, check=False)
+        self._podman.run("pod", "rm", "--force", "--time", "0", *self.addresses, check=False)
         self._podman.run("network", "rm", "--force", self._name, check=False)
         gone(self._root)
 
