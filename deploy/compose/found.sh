@@ -1,0 +1,40 @@
+#!/bin/sh
+# Founds the mesh's keys in /keys, or renews them, and lays out for each part what is its own in /parts.
+#
+#   GATEWAYS   names and addresses under which people reach the gateway
+#   NATS       its servers, each NAME=HOST
+#   NODES      so many nodes the join token lets in
+set -eu
+umask 077
+cd /keys
+
+if [ -e nats-servers ] && [ "$(cat nats-servers)" != "$NATS" ]; then
+    echo "this mesh was founded with other NATS servers: $(cat nats-servers). Its log doesn't move to $NATS by itself:" \
+        "the README says what can be done" >&2
+    exit 1
+fi
+set --
+for each in gateway $GATEWAYS; do set -- "$@" --gateway "$each"; done
+for each in $NATS; do set -- "$@" --nats "$each"; done
+weft found /keys/mesh --postgres postgres --nodes "$NODES" "$@"
+echo "$NATS" >nats-servers
+
+give() { # PART FILE…: at once, since who runs already may read it now
+    part=/parts/$1
+    shift
+    for file; do
+        cp "$file" "$part/.new"
+        mv "$part/.new" "$part/${file##*/}"
+    done
+}
+cd mesh
+give trust trust/*
+for each in registry scheduler reconciler metadata-cache gateway; do give "$each" "services/$each"/*; done
+for each in $NATS; do give "${each%%=*}" "nats/${each%%=*}"/*; done
+give registry mesh.env
+give gateway mesh.env postgres-url
+give postgres postgres-password
+give worker join-token
+give admin admin-key trust/authority.pem
+chown -R 10001:10001 /keys /parts/* /data/*
+chmod -R go= /keys /parts/* /data/*
