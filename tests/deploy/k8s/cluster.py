@@ -2,14 +2,14 @@
 
 import json
 import ssl
-import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import httpx
 import yaml
+from weft_testing.containers.podman import Podman
 
 from . import founded
 from .played import gone, played
@@ -19,12 +19,6 @@ PARTS = ("nats", "registry", "scheduler", "reconciler", "metadata-cache", "gatew
 WORKERS = 2
 READY_S = 90.0
 _FIRST = 10
-
-
-class Podman(Protocol):
-    """What runs podman, and says what it said."""
-
-    def run(self, *argv: str | Path, check: bool = True, bound_s: float = 120.0) -> str: ...
 
 
 class Cluster:
@@ -115,7 +109,7 @@ class Cluster:
             url = f"{asked.get('scheme', 'HTTP').lower()}://{self.addresses[pod]}:{port}{asked['path']}"
             while True:
                 try:
-                    answer = httpx.get(url, verify=False, timeout=probe["timeoutSeconds"])  # noqa: S501 - as a kubelet
+                    answer = httpx.get(url, verify=False, timeout=probe["timeoutSeconds"])
                     said = f"{answer.status_code} {answer.text}"
                     if answer.status_code == httpx.codes.OK:
                         break
@@ -127,13 +121,3 @@ class Cluster:
     def _probes(self, pod: str) -> Iterator[tuple[str, Any]]:
         container = self.part(pod).container
         return ((kind, container[kind]) for kind in ("startupProbe", "livenessProbe", "readinessProbe"))
-
-
-class OwnPodman:
-    """The machine's podman."""
-
-    def run(self, *argv: str | Path, check: bool = True, bound_s: float = 120.0) -> str:
-        """What podman says. Raises AssertionError with all that it said where it fails."""
-        done = subprocess.run(["podman", *argv], capture_output=True, text=True, timeout=bound_s)
-        assert not check or done.returncode == 0, f"podman {' '.join(map(str, argv))}\n{done.stdout}{done.stderr}"
-        return done.stdout

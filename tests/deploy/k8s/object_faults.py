@@ -1,5 +1,6 @@
 """What is wrong between objects: selectors, references, images, and kinds that Kubernetes' schemas lack."""
 
+import re
 import tomllib
 from typing import Any
 
@@ -9,6 +10,7 @@ from weft_embedded import founded_folder, kubernetes_objects
 from .pod_faults import SETTINGS
 from .rendered import ROOT, Object, Objects, matches, named, of_kind, secret_sources, workloads
 
+_USER = 10001
 _OUTSIDE = {"metrics-key"}
 """Secrets that an admin makes by hand."""
 
@@ -125,14 +127,17 @@ def secret_names(objects: Objects) -> set[str]:
 def images(objects: Objects) -> list[str]:
     """Targets that nobody builds, tags of another version than this tree's, and tags that move."""
     version = tomllib.loads((ROOT / "services/gateway/pyproject.toml").read_text())["project"]["version"]
-    faults: list[str] = []
+    containerfile = (ROOT / "deploy/images/Containerfile").read_text()
+    targets = re.findall(r"^FROM \S+ AS (\S+)$", containerfile, re.MULTILINE)
+    user = f"USER {_USER}:{_USER}\n"
+    faults = [] if user in containerfile else [f"images have another user than {_USER}, as whom pods run"]
     for each in workloads(objects):
         tag = each.container["image"].rpartition(":")[2]
         if each.target is None:
             faults += (
                 [f"{each.name}: {each.container['image']} moves"] if tag in ("latest", each.container["image"]) else []
             )
-        elif each.target.removesuffix("-nvidia") != each.part or tag != version:
+        elif each.target not in targets or each.target.removesuffix("-nvidia") != each.part or tag != version:
             faults.append(f"{each.name}: {each.container['image']} is not what builds {each.part} {version}")
     return faults
 

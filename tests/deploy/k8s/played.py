@@ -1,8 +1,8 @@
 """Pods of an overlay as `podman kube play` takes them: it knows no StatefulSets, and little of volumes and names.
 
-What is left out of a pod is what podman 4.3 can't do: probes (the test asks itself), projected Secrets, claims and empty
-folders. Those become folders of this machine with the owners and modes that a kubelet gives them; the names of Services
-and pods become lines of /etc/hosts.
+What is left out of a pod is what podman 4.3 can't do: probes (the test asks itself), projected Secrets, claims and
+empty folders. Those become folders of this machine with the owners and modes that a kubelet gives them; the names of
+Services and pods become lines of /etc/hosts.
 """
 
 import os
@@ -20,7 +20,12 @@ _CLUSTERS = ("affinity", "topologySpreadConstraints", "enableServiceLinks", "aut
 
 
 def played(
-    of: Workload, number: int, made: dict[str, founded.Files], root: Path, images: Mapping[str, str], hosts: Mapping[str, str]
+    of: Workload,
+    number: int,
+    made: dict[str, founded.Files],
+    root: Path,
+    images: Mapping[str, str],
+    hosts: Mapping[str, str],
 ) -> Object:
     """The pod of a number, with its files below `root`. `hosts`: addresses by name."""
     name = f"{of.name}-{number}"

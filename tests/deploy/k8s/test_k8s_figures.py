@@ -1,4 +1,4 @@
-"""Metrics, rules and jobs that Kubernetes' monitoring names are those that the code and the observability files have."""
+"""Metrics, rules and jobs that the monitoring here names are those of the code and of Prometheus' own files."""
 
 import importlib.util
 import re

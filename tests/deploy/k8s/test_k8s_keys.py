@@ -1,10 +1,12 @@
 """Each part finds in its pod what it is told to find there, of what `weft found --kubernetes` made."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from weft_contracts import certificates
 from weft_contracts.api_key import parse_first_key
@@ -14,6 +16,7 @@ from weft_identity import authority, trust
 from weft_registry.settings import RegistrySettings
 from weft_runtime.settings import ServiceSettings
 from weft_runtime.tls_settings import tls_folder
+from weft_testing.story import until
 from weft_worker_agent.outbound.supervisor import join_token
 
 from . import founded
@@ -126,3 +129,26 @@ def test_what_nobody_in_the_cluster_needs_stays_in_the_folder(mesh: tuple[Object
 
 def _used(of: Workload) -> list[str]:
     return [name for volume in of.pod["volumes"] for name, _ in secret_sources(volume)]
+
+
+def test_a_servers_probes_are_answered_by_a_real_one(tmp_path: Path) -> None:
+    # given a server by its own configuration, on other ports
+    each = workload(render("dev"), "nats")
+    made = founded.found(tmp_path / "mesh", *SERVERS["dev"])
+    founded.lay_out(each, "nats-0", founded.secrets(made), tmp_path)
+    conf = tmp_path / "run/weft/nats.conf"
+    said = json.loads(conf.read_text().replace("/run/weft", f"{tmp_path}/run/weft").replace("/var/lib", f"{tmp_path}"))
+    conf.chmod(0o600)
+    conf.write_text(json.dumps(said | {"listen": "127.0.0.1:-1", "http": "127.0.0.1:-1"}))
+    command = [str(Path(sys.executable).with_name("nats-server")), "--config", str(conf)]
+    with subprocess.Popen([*command, "--ports_file_dir", str(tmp_path)], stderr=subprocess.DEVNULL) as server:
+        try:
+            file = until("it listens", lambda: next(iter(tmp_path.glob("nats-server_*.ports")), None))
+            (monitor,) = until("it says where", lambda: json.loads(file.read_text()))["monitoring"]
+            # then each probe is content once it has started, and a path that isn't there would not be
+            for kind in ("startupProbe", "readinessProbe", "livenessProbe"):
+                asked = each.container[kind]["httpGet"]["path"]
+                until(kind, lambda asked=asked: 200 == httpx.get(f"{monitor}{asked}").status_code)
+            assert 404 == httpx.get(f"{monitor}/readyz").status_code
+        finally:
+            server.terminate()

@@ -98,5 +98,3 @@ def running(cluster: Cluster) -> int:
     text = cluster.http.get("/metrics").text
     found = re.search(r"^weft_gateway_running_requests (\d+)", text, re.MULTILINE)
     return int(found[1]) if found else 0
-
-
