@@ -111,7 +111,7 @@ class Cluster:
                 try:
                     answer = httpx.get(url, verify=False, timeout=probe["timeoutSeconds"])
                     said = f"{answer.status_code} {answer.text}"
-                    if answer.status_code == httpx.codes.OK:
+                    if answer.is_success:
                         break
                 except httpx.HTTPError as error:
                     said = repr(error)

@@ -44,8 +44,9 @@ def streamed(cluster: Cluster, model: str) -> tuple[int, str]:
     with cluster.http.stream("POST", "/v1/chat/completions", json=body) as answer:
         for line in answer.iter_lines():
             if line.startswith("data: {"):
-                said = json.loads(line.removeprefix("data: "))
-                usage = (said.get("usage") or {}).get("completion_tokens", usage)
+                said: dict[str, Any] = json.loads(line.removeprefix("data: "))
+                counted: dict[str, int] = said.get("usage") or {}
+                usage = counted.get("completion_tokens", usage)
             last = line or last
     return usage, last
 
