@@ -3,9 +3,9 @@
     cut_locks.py UV TARGETS LOCK OWN OUT
 
 OWN holds this tree's wheels. What all targets need comes into `common.txt`, the rest of each into `<target>.txt`, and
-all of one that is built on another base into `<target>-whole.txt`. A lock names its wheels by their hashes, so a layer
-that is made of it is made anew exactly when one of them differs. uv says what needs what; versions and hashes of third
-parties are those of requirements.lock alone.
+all of one that is built on another base into `<target>-whole.txt`. A lock names its wheels by their hashes, and by one
+what installs them, so a layer that is made of it is made anew exactly when one of them differs. uv says what needs
+what; versions and hashes of third parties are those of requirements.lock alone.
 """
 
 import hashlib
@@ -18,6 +18,7 @@ from pathlib import Path
 import packages
 
 COMMON = "common"
+INSTALLER = ("install.py", "packages.py", "build-constraints.txt")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.IGNORECASE)
 
 
@@ -77,6 +78,7 @@ def main(uv: str, targets: Path, lock: Path, wheels: Path, out: Path) -> None:
         target: needed(uv, wanted, constraints, own) for target, wanted in tomllib.loads(targets.read_text()).items()
     }
     constraints.unlink()
+    installer = hashlib.sha256(b"".join(Path(__file__).with_name(each).read_bytes() for each in INSTALLER)).hexdigest()
     common = set[str].intersection(*needs.values())
     for file, names in {
         COMMON: common,
@@ -85,7 +87,9 @@ def main(uv: str, targets: Path, lock: Path, wheels: Path, out: Path) -> None:
     }.items():
         if lacking := sorted(names - set(lines)):
             raise SystemExit(f"{lock.name} lacks {', '.join(lacking)}, which {file} needs")
-        (out / f"{file}.txt").write_text("".join(lines[name] for name in sorted(names)))
+        (out / f"{file}.txt").write_text(
+            "".join([f"# installer {installer}\n", *(lines[name] for name in sorted(names))])
+        )
 
 
 if __name__ == "__main__":

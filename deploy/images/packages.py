@@ -9,6 +9,8 @@ from pathlib import Path
 
 WHEELS = Path("/wheels")
 INDEX = Path("/run/secrets/index")
+CACHE = "/root/.cache/uv"
+"""It is mounted for the build, and in no layer."""
 
 
 def environment() -> dict[str, str]:
@@ -16,7 +18,7 @@ def environment() -> dict[str, str]:
     lines = INDEX.read_text().splitlines() if INDEX.exists() else []
     told = dict(line.strip().split("=", 1) for line in lines if "=" in line)
     fixed = {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_CONFIG": "1", "UV_LINK_MODE": "copy", "UV_SYSTEM_CERTS": "1"}
-    return os.environ | fixed | told
+    return os.environ | fixed | {"UV_CACHE_DIR": CACHE} | told
 
 
 def flags() -> list[str]:

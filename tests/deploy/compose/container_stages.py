@@ -3,8 +3,7 @@
 import json
 import re
 from dataclasses import dataclass, field
-
-from typing_extensions import Self
+from typing import Self
 
 _CONTINUED = re.compile(r"\\\n\s*")
 _PAIR = re.compile(r'([A-Za-z_.]+)=("[^"]*"|\S+)')

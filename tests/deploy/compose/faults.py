@@ -57,9 +57,11 @@ class Subject:
 
     def target(self, service: str) -> str | None:
         """The target of the Containerfile that a service runs; None: an image from outside."""
-        build = self.services[service].get("build") or {}
+        build: dict[str, Any] = self.services[service].get("build", {})
         image: str = self.services[service]["image"]
-        return build.get("target") or (image.partition("/")[2].partition(":")[0] if image.startswith("weft/") else None)
+        own = image.partition("/")[2].partition(":")[0] if image.startswith("weft/") else None
+        target: str | None = build.get("target", own)
+        return target
 
     def volumes(self, service: str) -> dict[str, str]:
         """Where what is mounted, by its place in the container."""
@@ -124,7 +126,7 @@ def paths(subject: Subject) -> Iterator[str]:
     declared, used = set(subject.document["volumes"]), set[str]()
     given = {source: place.rpartition("/")[2] for place, source in subject.volumes("found").items()}
     for name, service in subject.services.items():
-        for place, source in subject.volumes(name).items():
+        for source in subject.volumes(name).values():
             if source.startswith("."):
                 if not (subject.folder / source).exists():
                     yield f"{name}: {source} is not there"
@@ -155,7 +157,7 @@ def ports(subject: Subject) -> Iterator[str]:
         for variable in ("WEFT_GATEWAY_URL", "WEFT_URL"):
             if variable in told and told[variable] != f"https://gateway:{gateway}":
                 yield f"{name}: {variable} is not where the gateway listens"
-        for url in str(told.get("WEFT_NATS_URL", "")).split(","):
+        for url in f"{told.get('WEFT_NATS_URL', '')},{told.get('WEFT_WORKER_NATS_URL', '')}".split(","):
             if url and (
                 url[: -len(f":{PORT}")].removeprefix("tls://") not in subject.services or not url.endswith(f":{PORT}")
             ):
@@ -163,7 +165,8 @@ def ports(subject: Subject) -> Iterator[str]:
         for line in service.get("ports", []):
             if line.rpartition(":")[2] != gateway or name != "gateway":
                 yield f"{name}: publishes {line}"
-        test = str((service.get("healthcheck") or {}).get("test", ""))
+        health: dict[str, Any] = service.get("healthcheck", {})
+        test = str(health.get("test", ""))
         if "wget" in test and f":{MONITOR}/" not in test:
             yield f"{name}: its health is asked where nothing listens: {test}"
 

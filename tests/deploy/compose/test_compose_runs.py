@@ -8,20 +8,63 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
+from packaging.requirements import Requirement
 from weft_testing.containers.composed import GRACE_S, PARIS, SERVICES, WORKERS, Composed, question
 from weft_testing.containers.podman import eventually
+
+from .conftest import Built
 
 pytestmark = pytest.mark.slow
 
 OURS = (*SERVICES, *WORKERS)
 ANSWER = "The capital of France is Paris."
+TARGETS: dict[str, list[str]] = tomllib.loads(
+    (Path(__file__).resolve().parents[3] / "deploy/images/targets.toml").read_text()
+)
+READ_ONLY = ("--read-only", "--cap-drop", "all", "--network", "none", "--entrypoint", "python")
+INSTALLED = """
+import glob, importlib.metadata, importlib.util, json, os, re
+def normal(name): return re.sub(r"[-_.]+", "-", name).lower()
+print(json.dumps({
+    "requires": {normal(each.name): each.requires or [] for each in importlib.metadata.distributions()},
+    "locked": [normal(name) for file in glob.glob("/opt/weft/locks/*.txt")
+               for name in re.findall(r"^([A-Za-z0-9._-]+)==", open(file).read(), re.MULTILINE)],
+    "uncompiled": [file for file in glob.glob("/opt/weft/lib/**/weft_*/**/*.py", recursive=True)
+                   if not os.path.exists(importlib.util.cache_from_source(file))],
+}))
+"""
 SECRETS = (("keys-admin", "admin-key"), ("keys-worker", "join-token"), ("keys-postgres", "postgres-password"))
+
+
+def test_an_image_has_what_its_target_needs_and_nothing_else(built: Built) -> None:
+    for target, wanted in TARGETS.items():
+        said = json.loads(built.builder.podman.run("run", "--rm", *READ_ONLY, built.images[target], "-c", INSTALLED))
+        # every distribution is one that the lock names, and one that something in it needs
+        assert sorted(said["locked"]) == sorted(said["requires"]), target
+        needed, waiting = set[str](), [Requirement(each) for each in wanted]
+        while waiting:
+            each = waiting.pop()
+            if str(each) not in needed:
+                needed.add(str(each))
+                declared = map(Requirement, said["requires"][normal(each.name)])
+                waiting += [one for one in declared if _counts(one, each.extras)]
+        assert {normal(Requirement(each).name) for each in needed} == said["requires"].keys(), target
+        assert not said["uncompiled"], target
+
+
+def _counts(wanted: Requirement, extras: Iterable[str]) -> bool:
+    return wanted.marker is None or any(wanted.marker.evaluate({"extra": extra}) for extra in ("", *extras))
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def test_up_and_one_line_that_asks_the_model(mesh: Composed) -> None:
@@ -175,7 +218,7 @@ class Asked:
             try:
                 with client.stream("POST", "/v1/chat/completions", json=question("tiny", stream=True)) as said:
                     text = "".join(said.iter_text())
-                whole = said.status_code == httpx.codes.OK and "[DONE]" in text and "Paris" in text
+                whole = said.is_success and "[DONE]" in text and "Paris" in text
                 problem = None if whole else f"{said.status_code} {text[:500]}"
             except httpx.HTTPError as error:
                 problem = repr(error)
@@ -187,7 +230,7 @@ class Asked:
 
 
 @contextmanager
-def asking(mesh: Composed, streams: int = 2) -> Iterator[Asked]:
+def asking(mesh: Composed, streams: int = 2) -> Generator[Asked]:
     """Clients that stream answers all the while."""
     asked = Asked()
     with mesh.client() as client:

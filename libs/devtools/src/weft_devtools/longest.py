@@ -7,6 +7,7 @@ from weft_client.failure import Failure
 FOLDERS = ("tests", "services", "libs", "models")
 """Stories first: a file of them takes half a minute, most others a second."""
 LONGEST = (
+    "tests/deploy/compose/test_compose_runs.py",
     "tests/integration/test_backend_on_demand.py",
     "libs/engine/tests/test_conformance.py",
     "libs/engine/tests/test_vllm.py",

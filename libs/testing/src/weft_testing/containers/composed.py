@@ -2,12 +2,13 @@
 
 import contextlib
 import ssl
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
+
 from weft_testing.containers.podman import Podman, eventually
 
 PARIS = "What is the capital of France?"
@@ -50,7 +51,7 @@ class Composed:
         self.compose("down", "-t", str(GRACE_S))
 
     def weft(self, *argv: str) -> str:
-        """What a command of Weft's says, in a container of its own; podman-compose says its own before and behind it."""
+        """What a command of Weft's says, in a container of its own; podman-compose speaks before and behind it."""
         said = self.compose("run", "--rm", "-T", "--no-deps", "weft", *argv)
         _, began, rest = said.partition("\npodman run ")
         assert began, said
@@ -70,7 +71,7 @@ class Composed:
         return (Path(mounted) / file).read_text().strip()
 
     @contextlib.contextmanager
-    def client(self) -> Iterator[httpx.Client]:
+    def client(self) -> Generator[httpx.Client]:
         """A client with the first admin's key, that believes the mesh's authority alone."""
         trusted = ssl.create_default_context(cadata=self.in_volume("keys", "authority.pem"))
         headers = {"Authorization": f"Bearer {self.in_volume('keys', 'admin-key')}"}
@@ -85,7 +86,7 @@ class Composed:
         def answer() -> str | None:
             with contextlib.suppress(httpx.HTTPError, OSError), self.client() as client:
                 said = client.post("/v1/chat/completions", json=question(model))
-                if said.status_code == httpx.codes.OK:
+                if said.is_success:
                     return said.json()["choices"][0]["message"]["content"]
             return None
 

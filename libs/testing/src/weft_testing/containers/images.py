@@ -1,7 +1,8 @@
 """This tree's images, built as a user builds them, on bases that the tests made."""
 
+import contextlib
 import fcntl
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +27,8 @@ class Builder:
 
     def build(self, targets: Iterable[str]) -> dict[str, str]:
         """The images of these targets, by target. What didn't change is there already."""
-        return {target: self._build(target) for target in targets}
+        with _alone(self.podman):
+            return {target: self._build(target) for target in targets}
 
     def _build(self, target: str) -> str:
         name = f"{PREFIX}/{target}:{VERSION}"
@@ -42,6 +44,13 @@ def builder(root: Path, folder: Path) -> Builder:
     """A builder on a store in this folder. Fails where containers can't be made here."""
     needed()
     podman = Podman.on(folder)
-    with (folder / "lock").open("w") as lock:  # two tests that begin at once make one base
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with _alone(podman):
         return Builder(podman, root, *bases.all_of_them(podman, root))
+
+
+@contextlib.contextmanager
+def _alone(podman: Podman) -> Generator[None]:
+    """Tests that begin at once make one base and one of each image."""
+    with (podman.folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

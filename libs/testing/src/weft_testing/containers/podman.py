@@ -1,4 +1,4 @@
-"""Podman with settings and a store of the tests' own: nothing of the machine's is changed, and none of its images used."""
+"""Podman with settings and a store of the tests' own: nothing of the machine's is changed or used."""
 
 import json
 import os
