@@ -61,6 +61,10 @@ def network(objects: Objects) -> list[str]:
     """What is spoken and not let through, at either end, and what is let through and nobody speaks."""
     closed = [each["spec"] for each in of_kind(objects, "NetworkPolicy") if each["spec"]["podSelector"] == {}]
     faults = [] if {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]} in closed else ["nobody is shut out"]
+    names = [rule["ports"] for each in closed for rule in each.get("egress", [])]
+    if [[{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]] != names:
+        faults.append("nobody is told what a name means, or is told more")
+    faults += _scrapes(objects)
     expected = spoken(objects)
     into = {edge for edge in expected if edge[1] not in (ELSEWHERE, *_unmade(objects))}
     out_of = {edge for edge in expected if edge[0] != ANYBODY and edge[:2] != (ANYBODY, "gateway")}
@@ -72,6 +76,20 @@ def network(objects: Objects) -> list[str]:
         faults += [f"not let {what}: {edge}" for edge in sorted(wanted - said)]
         faults += [f"let {what}, and nobody speaks so: {edge}" for edge in sorted(said - wanted)]
     return faults
+
+
+def _scrapes(objects: Objects) -> list[str]:
+    """Whom Prometheus asks and doesn't reach, or reaches and doesn't ask; gateways are reached by all."""
+    asked = {
+        one.ports[end["port"]]
+        for each in of_kind(objects, "ServiceMonitor", "PodMonitor")
+        for one in workloads(objects)
+        if matches(each["spec"]["selector"], one.labels) and one.part != certificates.GATEWAY
+        for end in each["spec"].get("endpoints", each["spec"].get("podMetricsEndpoints"))
+    }
+    policies = [each["spec"] for each in of_kind(objects, "NetworkPolicy") if each["metadata"]["name"] == _SCRAPES]
+    let = {port["port"] for each in policies for rule in each["ingress"] for port in rule["ports"]}
+    return [] if asked == let else [f"Prometheus asks ports {sorted(asked)} and is let in to {sorted(let)}"]
 
 
 def _unmade(objects: Objects) -> set[str]:

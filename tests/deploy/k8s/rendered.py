@@ -27,8 +27,8 @@ Check = Callable[[Objects], list[str]]
 """What looks at all objects of an overlay and says its faults, a sentence each."""
 
 
-@functools.cache
-def _once(folder: Path) -> Objects:
+def rendered(folder: Path) -> Objects:
+    """The objects of a folder with a kustomization."""
     done = subprocess.run(
         [str(Path(sys.executable).with_name("kubectl")), "kustomize", str(folder)],
         capture_output=True,
@@ -40,9 +40,14 @@ def _once(folder: Path) -> Objects:
     return [each for each in yaml.load_all(done.stdout, yaml.CSafeLoader) if each]
 
 
+@functools.cache
+def _once(overlay: str) -> Objects:
+    return rendered(MANIFESTS / "overlays" / overlay)
+
+
 def render(overlay: str) -> Objects:
     """An overlay's objects: the caller's own, to change."""
-    return copy.deepcopy(_once(MANIFESTS / "overlays" / overlay))
+    return copy.deepcopy(_once(overlay))
 
 
 def of_kind(objects: Objects, *kinds: str) -> Iterator[Object]:

@@ -186,6 +186,14 @@ LIES = {
     "who isn't named is let in": Lie(
         edges.network, "nobody is shut out", of("NetworkPolicy", "nobody", "spec", "policyTypes", to=["Egress"])
     ),
+    "Prometheus is let in to another port": Lie(
+        edges.network,
+        "is let in to [7000, 9101]",
+        of("NetworkPolicy", "scrapes", "spec", "ingress", 0, "ports", 0, "port", to=9101),
+    ),
+    "names are asked of nobody": Lie(
+        edges.network, "what a name means", of("NetworkPolicy", "names", "spec", "egress", to=[])
+    ),
     "the file server's port moved": Lie(
         edges.network, "not let in: ('gateway', 'worker', 7001, 7001)", variable("worker", "WEFT_HTTP_PORT", "7001")
     ),

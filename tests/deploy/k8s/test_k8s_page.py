@@ -1,14 +1,16 @@
 """What the page tells people to type is there: commands, options, overlays, objects."""
 
+import os
 import re
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 from weft_cli.app import app
 
-from .rendered import MANIFESTS, OVERLAYS, Objects, render
+from .rendered import MANIFESTS, OVERLAYS, Objects, render, rendered, workloads
 
 PAGE = (MANIFESTS / "README.md").read_text()
 COMMANDS = sorted(
@@ -69,6 +71,14 @@ def test_who_names_what_there_is_not_is_seen() -> None:
     assert ["deployment/registrar"] == absent("kubectl -n weft rollout restart deployment/registrar", objects)
     assert ["deploy/k8s/overlays/gpu"] == absent("kubectl apply -k deploy/k8s/overlays/gpu", objects)
     assert ["keys-worker"] == absent("kubectl -n weft delete pvc keys-worker-7", objects)
+
+
+def test_an_overlay_of_ones_own_says_where_images_are(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    here = os.path.relpath(MANIFESTS / "overlays" / "production", tmp_path)
+    (tmp_path / "kustomization.yaml").write_text(example.replace("../production", here))
+    images = {each.part: each.container["image"] for each in workloads(rendered(tmp_path))}
+    assert ("registry.example.org/weft/gateway:0.1.0", "weft/registry:0.1.0") == (images["gateway"], images["registry"])
 
 
 def test_the_page_has_each_overlay() -> None:
