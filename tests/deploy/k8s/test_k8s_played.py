@@ -18,8 +18,8 @@ SLOW_MODEL: dict[str, Any] = {
     "concurrency": 64,
     "engine_args": {"ms_per_token": 50},
 }
-TOKENS = 120
-"""Of each stream: 6 s."""
+TOKENS = 260
+"""Of each stream: 13 s, more than WEFT_STOP_TIMEOUT, so that a worker which only stops would cut them."""
 STREAMS = 8
 
 
@@ -37,6 +37,8 @@ def streamed(cluster: Cluster, model: str) -> tuple[int, str]:
         "messages": [{"role": "user", "content": "Tell me a story."}],
         "max_tokens": TOKENS,
         "ignore_eos": True,
+        "temperature": 1,  # drawn, so no other replica could go on with it
+        "seed": 7,
         "stream": True,
         "stream_options": {"include_usage": True},
     }
