@@ -20,6 +20,7 @@ ANYBODY = "anybody"
 ELSEWHERE = "elsewhere"
 DNS = "names"
 _SCRAPES = "scrapes"
+_TRACES = "traces"
 
 
 def spoken(objects: Objects) -> set[Edge]:
@@ -108,7 +109,9 @@ def _of_cluster(each: Object) -> dict[str, str]:
 
 
 def _policies(objects: Objects) -> list[Object]:
-    return [each for each in of_kind(objects, "NetworkPolicy") if each["metadata"]["name"] not in (DNS, _SCRAPES)]
+    return [
+        each for each in of_kind(objects, "NetworkPolicy") if each["metadata"]["name"] not in (DNS, _SCRAPES, _TRACES)
+    ]
 
 
 def _let_in(objects: Objects) -> Iterator[Edge]:
