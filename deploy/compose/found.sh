@@ -16,6 +16,7 @@ fi
 set --
 for each in gateway $GATEWAYS; do set -- "$@" --gateway "$each"; done
 for each in $NATS; do set -- "$@" --nats "$each"; done
+[ -e grafana-password ] || head -c 18 /dev/urandom | base64 >grafana-password
 weft found /keys/mesh --postgres postgres --nodes "$NODES" "$@"
 echo "$NATS" >nats-servers
 
@@ -36,5 +37,7 @@ give gateway mesh.env postgres-url
 give postgres postgres-password
 give worker join-token
 give admin admin-key trust/authority.pem
+give prometheus trust/authority.pem
+give grafana ../grafana-password
 chown -R 10001:10001 /keys /parts/* /data/*
 chmod -R go= /keys /parts/* /data/*

@@ -90,6 +90,7 @@ CAPS: dict[str, Any] = {"labels": {"a": "1"}, "set": {}, "caps": {"replicas_per_
 
 LINES = {
     "status": "",
+    "top": "--interval 0.2",
     "down": "",
     "doctor": "",
     "hold": "gateway",

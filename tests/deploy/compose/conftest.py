@@ -63,6 +63,7 @@ def mesh(built: Built) -> Iterator[Composed]:
         "WEFT_NATS_IMAGE": built.nats,
         "WEFT_POSTGRES_IMAGE": built.postgres,
         "WEFT_PORT": str(port),
+        "WEFT_DRAIN_TIMEOUT": "20",
     }
     composed = Composed(built.builder.podman, ROOT / "deploy/compose/compose.yaml", project, port, env)
     try:

@@ -32,7 +32,19 @@ SETTINGS: dict[str, type[BaseSettings]] = {
 COMMANDS = {"WEFT_URL", "WEFT_API_KEY", "WEFT_STATE"}
 """What the `weft` command reads of them; its README says so."""
 FOUNDING = {"GATEWAYS", "NATS", "NODES"}
-OUTSIDE = {"SSL_CERT_FILE", "POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD_FILE", "PGDATA"}
+OUTSIDE = {
+    "SSL_CERT_FILE",
+    "POSTGRES_USER",
+    "POSTGRES_DB",
+    "POSTGRES_PASSWORD_FILE",
+    "PGDATA",
+    "TRACES_TO",
+    "GF_SECURITY_ADMIN_PASSWORD__FILE",
+    "GF_ANALYTICS_REPORTING_ENABLED",
+    "GF_ANALYTICS_CHECK_FOR_UPDATES",
+}
+PUBLISHED = {"prometheus": "9090", "grafana": "3000"}
+"""What their images listen on, by their makers' documents."""
 PORT = Member("", "").port
 MONITOR = Member("", "").monitor_port
 _SECRET = re.compile(r"PASSWORD|TOKEN|SECRET|_KEY|CREDENTIALS|POSTGRES_URL")
@@ -163,7 +175,7 @@ def ports(subject: Subject) -> Iterator[str]:
             ):
                 yield f"{name}: there is no NATS server at {url}"
         for line in service.get("ports", []):
-            if line.rpartition(":")[2] != gateway or name != "gateway":
+            if line.rpartition(":")[2] != {"gateway": gateway, **PUBLISHED}.get(name):
                 yield f"{name}: publishes {line}"
         health: dict[str, Any] = service.get("healthcheck", {})
         test = str(health.get("test", ""))

@@ -1,5 +1,6 @@
 """Compose's files are held against the code that they start, and a lie in one is noticed."""
 
+import json
 import os
 import re
 import subprocess
@@ -7,10 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
+from weft_contracts.catalogue import SERVICES
 
 from .compose_files import files, read
 from .container_stages import stages
-from .faults import Subject, faults
+from .faults import PUBLISHED, Subject, faults
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "deploy/compose"
@@ -27,6 +30,8 @@ PARTS = (
     "gateway",
     "worker",
     "admin",
+    "prometheus",
+    "grafana",
 )
 
 
@@ -100,6 +105,35 @@ def test_a_lie_in_the_file_is_noticed(said: str, lie: str, laid_out: dict[str, s
     (text,) = files(FOLDER)
     assert said in text
     assert [] != faults(subject([text.replace(said, lie, 1)], laid_out))
+
+
+def test_prometheus_finds_what_it_scrapes_and_grafana_finds_prometheus(laid_out: dict[str, set[str]]) -> None:
+    whole = subject(files(FOLDER), laid_out)
+    mounted = {name: whole.volumes(name) for name in ("prometheus", "grafana", "metrics-key", "collector")}
+    given = {source: place for place, source in whole.volumes("found").items()}
+
+    # given Prometheus' own configuration: who it asks is a service, at the port on which its image answers
+    config = yaml.safe_load((FOLDER / mounted["prometheus"]["/etc/prometheus"] / "prometheus.yml").read_text())
+    targets = [
+        each for job in config["scrape_configs"] for one in job.get("static_configs", []) for each in one["targets"]
+    ]
+    assert {*SERVICES} == {each.partition(":")[0] for each in targets}
+    assert [] == [each for each in targets if each.split(":")[1] != STAGES[each.split(":")[0]].env["WEFT_HTTP_PORT"]]
+
+    # and what it shows and believes lies in its own volume: the one by founding, the other by a command of Weft's
+    assert "prometheus" == given[mounted["prometheus"]["/run/weft"]].rpartition("/")[2]
+    assert mounted["prometheus"]["/run/weft"] == mounted["metrics-key"]["/run/prometheus"]
+    read = set(re.findall(r"/run/weft/([a-z.-]+)", json.dumps(config)))
+    made = set(re.findall(r"/run/prometheus/([a-z-]+)$", whole.services["metrics-key"]["command"][0], re.MULTILINE))
+    assert read == laid_out["prometheus"] | made
+
+    # and Grafana asks the service, and traces go where the collector takes them
+    sources = (FOLDER / mounted["grafana"]["/etc/grafana/provisioning"] / "datasources/prometheus.yml").read_text()
+    assert f"http://prometheus:{PUBLISHED['prometheus']}" == yaml.safe_load(sources)["datasources"][0]["url"]
+    (command,) = whole.services["collector"]["command"]
+    collector = FOLDER / mounted["collector"]["/etc/otelcol"] / Path(command.partition("=")[2]).name
+    receiver = yaml.safe_load(collector.read_text())["receivers"]["otlp"]["protocols"]["http"]["endpoint"]
+    assert f"WEFT_OTLP_ENDPOINT=http://collector:{receiver.rpartition(':')[2]}" in (FOLDER / "README.md").read_text()
 
 
 def test_every_image_from_outside_is_a_variable() -> None:

@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -119,7 +120,8 @@ def test_a_part_has_its_own_keys_and_nobody_elses(mesh: Composed) -> None:
 
 def test_a_worker_that_is_killed_is_replaced_and_the_model_answers_all_the_while(mesh: Composed) -> None:
     # given both with a replica
-    eventually("both workers have one", lambda: mesh.ready_nodes() == set(WORKERS))
+    eventually("both workers have one", lambda: mesh.ready().keys() == set(WORKERS))
+    incarnation = mesh.ready()["worker-1"]
     with asking(mesh) as asked:
         # when one worker's processes are gone at once
         before = mesh.podman.inspected(mesh.container("worker-1"))["State"]["Pid"]
@@ -131,7 +133,7 @@ def test_a_worker_that_is_killed_is_replaced_and_the_model_answers_all_the_while
             return now["Running"] and now["Pid"] not in (0, before)
 
         eventually("worker-1 runs anew", anew)
-        eventually("both have one again", lambda: mesh.ready_nodes() == set(WORKERS), 120)
+        eventually("its node has one again", lambda: mesh.ready().get("worker-1") not in (None, incarnation), 120)
     # and who asked was answered, whoever had begun it
     assert ([], True) == (asked.failed, asked.answered > 5)
 
@@ -147,12 +149,12 @@ def test_a_service_that_is_replaced_goes_on_where_it_was(mesh: Composed) -> None
 
     # then changes are decided again
     assert "answers" in mesh.weft("deploy", "simulated", "--name", "after-them")
-    assert 1 == len(mesh.ready_nodes("after-them"))
+    assert 1 == len(mesh.ready("after-them"))
 
 
 def test_a_worker_that_is_stopped_drains_and_no_request_fails(mesh: Composed) -> None:
     # given load on both
-    eventually("both workers have one", lambda: mesh.ready_nodes() == set(WORKERS), 120)
+    eventually("both workers have one", lambda: mesh.ready().keys() == set(WORKERS), 120)
     with asking(mesh, streams=4) as asked:
         eventually("it is answered", lambda: asked.answered > 10)
 
@@ -163,14 +165,12 @@ def test_a_worker_that_is_stopped_drains_and_no_request_fails(mesh: Composed) ->
 
     # then it ended by itself, drained, and nobody noticed
     assert 0 == mesh.podman.inspected(mesh.container("worker-2"))["State"]["ExitCode"]
-    with mesh.client() as client:
-        (node,) = (each for each in client.get("/api/status").json()["nodes"] if each["name"] == "worker-2")
-    assert "drained" == node["state"], node
+    assert "drained" == nodes(mesh)["worker-2"]["state"]
     assert [] == asked.failed
 
     # and started again it is taken back
     mesh.podman.run("start", mesh.container("worker-2"))
-    eventually("worker-2 has a replica", lambda: mesh.ready_nodes() == set(WORKERS), 120)
+    eventually("worker-2 is taken back", lambda: nodes(mesh)["worker-2"]["state"] == "healthy", 120)
 
 
 def test_down_and_up_again_loses_nothing(mesh: Composed) -> None:
@@ -178,7 +178,7 @@ def test_down_and_up_again_loses_nothing(mesh: Composed) -> None:
     mesh.weft("deploy", "simulated", "--name", "kept")
     made = mesh.weft("keys", "create", "--name", "app", "--scope", "inference")
     (secret,) = set(re.findall(r"weft-[0-9a-f]{8}-[\w-]{43}", made))
-    admin, nodes = mesh.in_volume("keys-admin", "admin-key"), node_ids(mesh)
+    admin, ids = mesh.in_volume("keys-admin", "admin-key"), node_ids(mesh)
     first = mesh.weft("events", "--json").splitlines()[0]
 
     # when all containers and the network are gone, and come again
@@ -188,9 +188,9 @@ def test_down_and_up_again_loses_nothing(mesh: Composed) -> None:
 
     # then all of it is there, and the log is the same
     assert ANSWER == mesh.answers(bound_s=180)
-    eventually("the model answers", lambda: mesh.ready_nodes("kept"), 120)
+    eventually("the model answers", lambda: mesh.ready("kept"), 120)
     assert admin == mesh.in_volume("keys-admin", "admin-key")
-    assert nodes == node_ids(mesh)
+    assert ids == node_ids(mesh)
     assert first == mesh.weft("events", "--json").splitlines()[0]
     with mesh.client() as client:
         said = client.post(
@@ -199,9 +199,13 @@ def test_down_and_up_again_loses_nothing(mesh: Composed) -> None:
     assert 200 == said.status_code, said.text
 
 
-def node_ids(mesh: Composed) -> dict[str, str]:
+def nodes(mesh: Composed) -> dict[str, dict[str, Any]]:
     with mesh.client() as client:
-        return {each["name"]: each["id"] for each in client.get("/api/status").json()["nodes"]}
+        return {each["name"]: each for each in client.get("/api/status").raise_for_status().json()["nodes"]}
+
+
+def node_ids(mesh: Composed) -> dict[str, str]:
+    return {name: each["id"] for name, each in nodes(mesh).items()}
 
 
 class Asked:

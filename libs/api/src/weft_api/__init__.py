@@ -51,6 +51,7 @@ from weft_api.engines import (
     LoraSupport,
 )
 from weft_api.files import FilesOnNode, FilesState, ModelFiles, ModelFilesPage, WantedFiles
+from weft_api.load import MeshLoad, ModelLoad, NodeLoad, ReplicaLoad, ScrapedWorker, Totals
 from weft_api.log import ChangeRequest, ChangeRequestPage, Commit, CommitPage, Fact, RequestState
 from weft_api.models import (
     Failing,
@@ -197,12 +198,14 @@ __all__ = [
     "LoraSupport",
     "Member",
     "Mesh",
+    "MeshLoad",
     "MetadataFile",
     "Model",
     "ModelChanged",
     "ModelDetail",
     "ModelFiles",
     "ModelFilesPage",
+    "ModelLoad",
     "ModelOnNode",
     "ModelPage",
     "ModelRetried",
@@ -226,6 +229,7 @@ __all__ = [
     "NodeDetail",
     "NodeHeard",
     "NodeLeaves",
+    "NodeLoad",
     "NodePage",
     "NodeSecret",
     "NodeWaits",
@@ -237,11 +241,13 @@ __all__ = [
     "Problem",
     "Replica",
     "ReplicaLine",
+    "ReplicaLoad",
     "ReplicaPage",
     "ReplicaProgress",
     "RequestCounts",
     "RequestState",
     "S3Source",
+    "ScrapedWorker",
     "SecretState",
     "ShownReplica",
     "ShownReplicaLine",
@@ -260,6 +266,7 @@ __all__ = [
     "TokenChanged",
     "TokenMade",
     "TokenPage",
+    "Totals",
     "Unloaded",
     "UnsizedDevice",
     "Upgrade",

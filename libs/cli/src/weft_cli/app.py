@@ -71,6 +71,20 @@ def status(state: StateOption = None, url: UrlOption = None, as_json: JsonOption
 
 
 @app.command()
+def top(
+    once: Annotated[bool, typer.Option("--once", help="Print it once, as where stdout is no terminal.")] = False,
+    interval: Annotated[float, typer.Option(min=0.2, max=3600, help="Seconds between two looks.")] = 2.0,
+    as_json: JsonOption = False,
+    state: StateOption = None,
+    url: UrlOption = None,
+) -> None:
+    """Watch what the mesh does: requests, tokens a second, the busiest nodes."""
+    from weft_cli.commands import top as command
+
+    command.run(state, url, once=once, interval=interval, as_json=as_json)
+
+
+@app.command()
 def chat(
     question: Annotated[
         str | None, typer.Argument(help="Ask this once and end; `-`, or a pipe: what stands in stdin.")

@@ -10,7 +10,7 @@ import shlex
 SECTIONS = (
     ("First steps", ("up", "status", "chat", "deploy", "doctor", "down")),
     ("Models", ("remove", "retry", "files", "aliases", "engines", "backends", "secrets", "explain", "bench")),
-    ("What happens", ("events", "logs")),
+    ("What happens", ("top", "events", "logs")),
     ("Machines", ("worker", "nodes", "drain", "tokens", "nats-config", "found", "upgrade")),
     ("Who may come in", ("keys", "observers")),
     ("When much fails, and to try that", ("brake", "hold", "release")),

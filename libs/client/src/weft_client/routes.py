@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # types alone: a command need not wait for what defines them
         KeyChanged,
         KeyMade,
         Labels,
+        MeshLoad,
         ModelChanged,
         ModelRetried,
         ModelsOnNode,
@@ -57,6 +58,11 @@ _PAGE = 1000
 def status(gateway: Gateway) -> "Status":
     """The mesh in one look, which the gateway has by heart: it answers without Postgres and NATS."""
     return gateway.get("/api/status")
+
+
+def load(gateway: Gateway, most: int) -> "MeshLoad":
+    """What the mesh has to do now; of each list so many at most, 100 at most."""
+    return gateway.get(f"/api/load?most={most}")
 
 
 def servable(gateway: Gateway) -> "OpenAIModelList":

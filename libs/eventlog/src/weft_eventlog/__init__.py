@@ -4,6 +4,7 @@ from weft_eventlog.errors import Conflict, ForeignDuplicate, LogFull, LogUnavail
 from weft_eventlog.last_values import LastValue, LastValues
 from weft_eventlog.leases import Leases
 from weft_eventlog.log import EventLog, new_event_id
+from weft_eventlog.log_size import LogSize
 from weft_eventlog.projection import Projection
 from weft_eventlog.snapshots import Snapshots
 from weft_eventlog.topology import apply_durable, apply_stream, apply_topology, drop_durable, follow_disk
@@ -17,6 +18,7 @@ __all__ = [
     "LastValues",
     "Leases",
     "LogFull",
+    "LogSize",
     "LogUnavailable",
     "Projection",
     "Snapshots",

@@ -27,6 +27,7 @@ from weft_contracts.topology import EVENTS
 
 from weft_eventlog import guards as g
 from weft_eventlog.errors import Conflict, ForeignDuplicate, LogFull, LogUnavailable
+from weft_eventlog.log_size import LogSize, log_size
 from weft_eventlog.message_buffer import MessageBuffer, bypass_client_queue
 from weft_eventlog.message_sanitizer import sanitize_messages
 from weft_eventlog.ordered_consumer import consumer_config, next_sequence, read_between
@@ -135,6 +136,10 @@ class EventLog:
         except (*_RETRIED, NotFoundError) as error:
             raise LogUnavailable(f"the log can't be asked for its head: {error!r}") from error
         return str(info.created), int(info.state.last_seq)
+
+    async def size(self) -> LogSize:
+        """How large it is, and how large it may become. Raises LogUnavailable."""
+        return await log_size(self._js)
 
     async def event_id_at(self, sequence: int) -> EventId | None:
         """The event id of the commit at a sequence, from the leader; None if there is none."""

@@ -82,6 +82,8 @@ class Projection:
         """Suspects of that kind, oldest first."""
         self._progress = asyncio.Condition()
         self._head = 0
+        self._seen = 0
+        """The last sequence that the log was heard to have."""
         self._consumer_sequence = 0
         self._folded: tuple[int, EventId] | None = None
         """Sequence and event id of the commit that the fold's memory stands at; None while it changes."""
@@ -97,6 +99,11 @@ class Projection:
             for sequence, why in whys.items()
         ]
         return Mark(self.identity, *self._folded, tuple(suspects)) if len(suspects) <= MAX_SUSPECTS else None
+
+    @property
+    def behind(self) -> int:
+        """Commits that the log is known to hold behind what was folded; while it is away, as was last heard."""
+        return max(0, self._seen - self.position)
 
     @property
     def filters(self) -> tuple[str, ...]:
@@ -156,6 +163,7 @@ class Projection:
     async def _verify(self) -> None:
         """Refuse a stream that is not the one folded so far, or that has lost its end."""
         identity, self._head = await self._log.identity()
+        self._seen = self._head
         if self.identity is not None and identity != self.identity and self.position:
             self._halt("the log is another stream than the one folded so far")
         elif self._head < self.position:
@@ -194,6 +202,8 @@ class Projection:
 
     async def _take(self, messages: Sequence[Delivered]) -> None:
         commits: list[Recorded] = []
+        last = messages[-1].sequence
+        self._seen = max(self._seen, last + messages[-1].pending)
         for message in messages:
             place = message.place
             if place != self._consumer_sequence + 1 and place != 1:
@@ -210,7 +220,6 @@ class Projection:
             if inspect.isawaitable(outcome):
                 await outcome
             self._folded = (commits[-1].sequence, commits[-1].event_id)
-        last = messages[-1].sequence
         async with self._progress:
             if last > self.position:
                 self.position = last

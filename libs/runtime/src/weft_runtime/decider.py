@@ -27,6 +27,7 @@ _NAMED = 20
 _log: Any = get_logger("weft.decider")
 _APPENDED = Counter("weft_decisions_appended_total", "Decisions that the log took")
 _LOST = Counter("weft_decisions_lost_total", "Decisions that lost to another writer")
+_REFUSED = Counter("weft_log_refused_total", "Decisions that the log refused for want of room")
 _SECONDS = Histogram("weft_decide_seconds", "Time that one call of decide took")
 
 
@@ -77,6 +78,7 @@ class Decider:
                 _log.warning("the log is away", error=str(error))
                 return False
             except LogFull as error:
+                _REFUSED.inc()
                 self._health.set("log", str(error), own=False)
                 _log.error("the log is full", error=str(error))
                 await asyncio.sleep(TICK)

@@ -34,6 +34,11 @@ class Health:
         return dict(self._problems)
 
     @property
+    def own(self) -> int:
+        """How many parts have a problem of this process itself."""
+        return len(self._own)
+
+    @property
     def sound(self) -> bool:
         """Whether this process itself is well: it has no problem of its own."""
         return not self._own

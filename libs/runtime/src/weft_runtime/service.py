@@ -12,6 +12,7 @@ from typing import Any
 from faststream.nats import NatsBroker
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
+from prometheus_client import REGISTRY
 from starlette.routing import BaseRoute
 from weft_contracts.catalogue import Writer
 from weft_contracts.topology import SIGNALS
@@ -26,6 +27,7 @@ from weft_runtime.health import Health
 from weft_runtime.leadership import Leadership
 from weft_runtime.lifeline import lifeline_closed
 from weft_runtime.logs import get_logger
+from weft_runtime.service_metrics import ServiceMetrics
 from weft_runtime.settings import BAD_SETTINGS, BadSetting, ServiceSettings
 
 _log: Any = get_logger("weft.service")
@@ -161,6 +163,20 @@ class Runtime:
         """What the HTTP server of any service shows beside its health: its folds, and its AsyncAPI document."""
         return [web.projections_route(self.projections), web.asyncapi_route(self.name, lambda: self.subscriptions)]
 
+    def show_metrics(self) -> None:
+        """Let `/metrics` tell of this process."""
+        client = self.client
+        REGISTRY.register(
+            ServiceMetrics(
+                self.name,
+                self.health,
+                lambda: client.is_connected,
+                lambda: self.connections,
+                lambda: self.projections.keys(),
+                lambda: self._leadership,
+            )
+        )
+
     async def run(self) -> int:
         """Wait for the first root task to end; the exit status is 0 only where it was asked to stop."""
         if not self.own_http:
@@ -238,6 +254,7 @@ async def _live(
     runtime = Runtime(name, settings, broker, connecting.result(), health, instance)
     for task in ends:
         runtime._roots[task.get_name()] = task
+    runtime.show_metrics()
     runtime.spawn("connection", _until_closed(closed, runtime.client))
     try:
         await start(runtime)

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 import uvicorn
-from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, Gauge
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -19,6 +19,7 @@ from weft_eventlog.snapshots.mark import Head
 
 from weft_runtime.bounded_http import BoundedHttpProtocol
 from weft_runtime.health import Health
+from weft_runtime.metrics_page import metrics_page
 
 _TASKS = Gauge("weft_asyncio_tasks", "Asyncio tasks of this process, at rest a fixed number")
 _START = Gauge("weft_snapshot_start_position", "Log position of the snapshot that the fold went on from", ["fold"])
@@ -66,7 +67,7 @@ def health_routes(health: Health) -> list[BaseRoute]:
 
     async def metrics(_: Request) -> Response:
         _TASKS.set(len(asyncio.all_tasks()))
-        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+        return Response(await metrics_page(), media_type=CONTENT_TYPE_LATEST)
 
     return [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]
 

@@ -4,6 +4,7 @@ import asyncio
 from functools import partial
 from typing import Any, cast
 
+from prometheus_client import REGISTRY
 from weft_contracts.ids import NodeId
 from weft_eventlog import blobs
 from weft_eventlog.credentials import get_credential
@@ -24,6 +25,7 @@ from weft_gateway.inbound.admin.engine_profiles import EngineProfiles
 from weft_gateway.inbound.admin.events import Events
 from weft_gateway.inbound.admin.files import Files
 from weft_gateway.inbound.admin.keys import APIKeys
+from weft_gateway.inbound.admin.load import Load
 from weft_gateway.inbound.admin.logs import ReplicaLogs
 from weft_gateway.inbound.admin.models import Models
 from weft_gateway.inbound.admin.named_secrets import NamedSecrets
@@ -42,12 +44,14 @@ from weft_gateway.inbound.http.authenticator import Authenticator
 from weft_gateway.inbound.http.error_metrics import ErrorMetrics
 from weft_gateway.inbound.http.server import listen, server_of
 from weft_gateway.inbound.inference.limits import Limits
+from weft_gateway.inbound.inference.model_loads import ModelLoads
 from weft_gateway.inbound.inference.prompt_step import PromptStep
 from weft_gateway.inbound.inference.prompt_watch import PromptWatch
 from weft_gateway.inbound.inference.prompting import Prompting
 from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
 from weft_gateway.inbound.inference.unary_dispatcher import UnaryDispatcher
 from weft_gateway.inbound.metrics import Metrics
+from weft_gateway.inbound.model_metrics import ModelMetrics
 from weft_gateway.inbound.nodes.heartbeats import Heartbeats
 from weft_gateway.inbound.nodes.joining import Joining
 from weft_gateway.inbound.nodes.node_files import NodeFiles
@@ -92,7 +96,7 @@ async def start(runtime: Runtime) -> None:
         cors=settings.cors,
         trusted_proxies=networks(settings.trusted_proxies),
     )
-    metrics = Metrics()
+    metrics = Metrics(models=settings.metrics_models, exists=lambda name: directory.model(name) is not None)
     pool = ConnectionPool(
         runtime.instance,
         directory.endpoints,
@@ -115,6 +119,8 @@ async def start(runtime: Runtime) -> None:
         prompts=prompt_step,
     )
     unary = UnaryDispatcher(dispatcher, metrics, runtime.instance, request_log=settings.request_log)
+    loads = ModelLoads(dispatcher, unary)
+    REGISTRY.register(ModelMetrics(loads, metrics.models))
     log_space = LogSpace(settings.nats_store, lambda: projection.position)
     changes = Changes(runtime.log, lambda: client.is_connected, log_space)
     asking = Asking(changes, requests, settings.outcome_wait_s)
@@ -171,6 +177,7 @@ async def start(runtime: Runtime) -> None:
             board,
             lambda: watch.shown,
         ).router,
+        Load(runtime.instance, directory, projection, loads, pool, runtime.health, lambda: client.is_connected).router,
     ]
     app = application(
         routers,

@@ -91,6 +91,8 @@ class GatewaySettings(ServiceSettings):
     sources_allow: str = ""
     """Servers that may be asked though their address is private or they speak plain http: `host` or `host:port`, with
     commas between. The hub's own counts as named."""
+    metrics_models: Annotated[int, Field(ge=1, le=10_000)] = 100
+    """Models with figures of their own at `/metrics`, the first that are asked; others' are `_other`'s together."""
     request_log: bool = True
     """One log line for each inference request."""
 

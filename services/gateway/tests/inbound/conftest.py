@@ -32,6 +32,7 @@ from weft_gateway.inbound.http.authenticator import Authenticator
 from weft_gateway.inbound.http.error_metrics import ErrorMetrics
 from weft_gateway.inbound.http.hot_path_protocol import hot_path_protocol
 from weft_gateway.inbound.inference.limits import Limits
+from weft_gateway.inbound.inference.model_loads import ModelLoads
 from weft_gateway.inbound.inference.prompt_step import PromptStep
 from weft_gateway.inbound.inference.prompting import Prompting
 from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
@@ -111,7 +112,7 @@ class Front:
         self.directory = Directory()
         self.log.listen(self._fold)
         self.registry = CollectorRegistry()
-        self.metrics = Metrics(self.registry)
+        self.metrics = Metrics(self.registry, exists=lambda name: self.directory.model(name) is not None)
 
         def readmitted(state: EndpointState) -> None:
             self.directory.changed.fire()
@@ -133,9 +134,11 @@ class Front:
         self.authenticator = Authenticator(
             policy, self.keys, lambda: self.ready, cors=cors, trusted_proxies=networks(trusted)
         )
+        unary = UnaryDispatcher(self.dispatcher, self.metrics, "gw", request_log=False)
+        self.loads = ModelLoads(self.dispatcher, unary)
         hot = HotRoutes(
             self.dispatcher,
-            UnaryDispatcher(self.dispatcher, self.metrics, "gw", request_log=False),
+            unary,
             self.prompting,
             self.metrics,
             authenticator=self.authenticator,

@@ -1,5 +1,6 @@
 """The reconciler, put together."""
 
+from prometheus_client import REGISTRY
 from weft_contracts.commit import Decision
 from weft_fleet import digest_of
 from weft_runtime.service import Runtime
@@ -7,6 +8,7 @@ from weft_runtime.service import Runtime
 from weft_reconciler.domain.decide import decide
 from weft_reconciler.domain.decision_time import DecisionClock, Timeouts
 from weft_reconciler.domain.state import State
+from weft_reconciler.inbound.model_metrics import ModelMetrics
 from weft_reconciler.settings import ReconcilerSettings
 
 
@@ -15,6 +17,7 @@ async def start(runtime: Runtime) -> None:
     settings = runtime.settings
     assert isinstance(settings, ReconcilerSettings)
     state = State()
+    REGISTRY.register(ModelMetrics(lambda: state.fleet))
     clock = DecisionClock(
         Timeouts(
             deploy_wait=settings.deploy_wait,

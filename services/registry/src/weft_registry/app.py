@@ -6,6 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from prometheus_client import REGISTRY
 from weft_contracts.commit import Decision, Recorded
 from weft_contracts.ids import TokenId
 from weft_fleet import JoinLimits, digest_of
@@ -20,9 +21,11 @@ from weft_registry.domain.founding import BootstrapToken
 from weft_registry.domain.rate_monitor import Shares
 from weft_registry.domain.state import RegistryState
 from weft_registry.inbound.lease_poller import LeasePoller
+from weft_registry.inbound.mesh_metrics import MeshMetrics
 from weft_registry.inbound.service_poller import ServicePoller
 from weft_registry.inbound.traffic_poller import TrafficPoller
 from weft_registry.outbound.credentials import Issuer
+from weft_registry.outbound.log_size_watch import LogSizeWatch
 from weft_registry.outbound.revocations import Revocations
 from weft_registry.outbound.secret_copies import SecretCopies
 from weft_registry.outbound.system_account import SystemAccount
@@ -78,6 +81,9 @@ async def start(runtime: Runtime) -> None:
             services=services.heard,
         )
 
+    size = LogSizeWatch(runtime)
+    REGISTRY.register(MeshMetrics(lambda: state.fleet, leases.silences, lambda: size.now))
+    runtime.spawn("log size", size.run())
     runtime.spawn("topology", keep_topology(runtime, system))
     runtime.spawn("leases", leases.run())
     runtime.spawn("traffic", poller.run())

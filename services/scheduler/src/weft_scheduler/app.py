@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
-from prometheus_client import Gauge
+from prometheus_client import REGISTRY, Gauge
 from weft_contracts.commit import Decision, Recorded
 from weft_runtime.service import Runtime
 
 from weft_scheduler.domain.decide import decide
 from weft_scheduler.domain.rules import Rules
 from weft_scheduler.domain.state import State
+from weft_scheduler.inbound.device_metrics import DeviceMetrics
 
 _WAITING = Gauge("weft_replicas_waiting", "Replicas that are wanted and have no place")
 _LEAVING = Gauge("weft_replicas_leaving", "Retired replicas that are still assigned")
@@ -17,6 +18,7 @@ _LEAVING = Gauge("weft_replicas_leaving", "Retired replicas that are still assig
 async def start(runtime: Runtime, rules: Rules) -> None:
     """Fold, and decide while this instance leads."""
     state = State(rules.policy)
+    REGISTRY.register(DeviceMetrics(lambda: state.fleet))
 
     def fold(commits: Sequence[Recorded]) -> None:
         state.fold(commits)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from prometheus_client import REGISTRY
 from weft_contracts.facts.machine import Reported
 from weft_contracts.facts.node import FilesWanted
 from weft_contracts.facts.values import ModelSpec
@@ -15,6 +16,7 @@ from weft_contracts.processors import as_list
 from weft_contracts.subjects import worker_filters
 from weft_runtime import logs, web
 from weft_runtime.health import Health
+from weft_runtime.service_metrics import ServiceMetrics
 
 from weft_worker_agent.inbound.backends_loop import BackendsLoop, told
 from weft_worker_agent.inbound.claim_loop import watch_claims
@@ -24,6 +26,7 @@ from weft_worker_agent.inbound.files import listening
 from weft_worker_agent.inbound.files_loop import FilesLoop
 from weft_worker_agent.inbound.log_connection import LogConnection
 from weft_worker_agent.inbound.machine_loop import MachineWatch
+from weft_worker_agent.inbound.node_metrics import NodeMetrics
 from weft_worker_agent.inbound.node_routes import node_routes
 from weft_worker_agent.inbound.node_server import caller_roles, node_server
 from weft_worker_agent.inbound.own_drain import OwnDrain
@@ -167,7 +170,6 @@ class Agent:
             lambda: self._changed(),
             BegunAhead(settings.state / "ahead"),
         )
-        show_files(self._files.fetches)
         self._secrets = SecretsLoop(self._own, self._hosts, node_secrets, settings.secrets_every)
         self._bounds = settings.load_bounds
         self._steering = SteeringLoop(self._own, self._hosts, time.monotonic, self._bounds)
@@ -191,6 +193,7 @@ class Agent:
         self._progress = ProgressWatch(identity.node, self._hosts, self._installer, settings.install_overdue)
         self._lease: LeaseThread | None = None
         self._log_connection: LogConnection | None = None
+        self._show_metrics()
         self._own_drain = OwnDrain(self._gateway, self._own)
         self._host_changed = Wake()
         self._stopping = Stopping(
@@ -264,6 +267,28 @@ class Agent:
             await self._nvml.close()
             await self._hosts.close()
             self._supervisor.close()
+
+    def _show_metrics(self) -> None:
+        """Let `/metrics` tell of this node and of its agent."""
+        show_files(self._files.fetches)
+        pressure = self._pressure
+        REGISTRY.register(
+            NodeMetrics(
+                self._identity.node,
+                lambda: self._own.part,
+                lambda: {i: one.settled or 0 for i, one in pressure.now.items()} if pressure is not None else {},
+                self._hosts.memory,
+                self._hosts.loads,
+                lambda: self._lease,
+            )
+        )
+        REGISTRY.register(
+            ServiceMetrics(
+                "worker-agent",
+                self._health,
+                lambda: self._log_connection is not None and self._log_connection.reporting is not None,
+            )
+        )
 
     def _new_log_connection(self, http_port: int) -> LogConnection:
         settings = self._settings

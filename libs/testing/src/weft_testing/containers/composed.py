@@ -73,8 +73,8 @@ class Composed:
     @contextlib.contextmanager
     def client(self) -> Generator[httpx.Client]:
         """A client with the first admin's key, that believes the mesh's authority alone."""
-        trusted = ssl.create_default_context(cadata=self.in_volume("keys", "authority.pem"))
-        headers = {"Authorization": f"Bearer {self.in_volume('keys', 'admin-key')}"}
+        trusted = ssl.create_default_context(cadata=self.in_volume("keys-admin", "authority.pem"))
+        headers = {"Authorization": f"Bearer {self.in_volume('keys-admin', 'admin-key')}"}
         with httpx.Client(
             base_url=f"https://127.0.0.1:{self.port}", verify=trusted, headers=headers, timeout=60, trust_env=False
         ) as client:
@@ -84,7 +84,7 @@ class Composed:
         """The model's answer, once it comes."""
 
         def answer() -> str | None:
-            with contextlib.suppress(httpx.HTTPError, OSError), self.client() as client:
+            with contextlib.suppress(httpx.HTTPError), self.client() as client:
                 said = client.post("/v1/chat/completions", json=question(model))
                 if said.is_success:
                     return said.json()["choices"][0]["message"]["content"]
@@ -92,11 +92,12 @@ class Composed:
 
         return eventually(f"{model} answers", answer, bound_s)
 
-    def ready_nodes(self, model: str = "tiny") -> set[str]:
-        """On which nodes a replica of the model is ready."""
+    def ready(self, model: str = "tiny") -> dict[str, str]:
+        """On which nodes a replica of the model is ready, and in which incarnation."""
         with self.client() as client:
             replicas = client.get("/api/status").raise_for_status().json()["replicas"]
-        return {each["node_name"] for each in replicas if (each["model_name"], each["state"]) == (model, "ready")}
+        ours = [each for each in replicas if (each["model_name"], each["state"]) == (model, "ready")]
+        return {each["node_name"]: each["incarnation"] for each in ours}
 
     def health(self, service: str) -> int:
         """Status of the container's own health check, asked now."""

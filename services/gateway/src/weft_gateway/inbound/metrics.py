@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
+from weft_gateway.domain.model_labels import ModelLabels
 from weft_gateway.inbound.inference.in_flight_choice import InFlightChoice
 from weft_gateway.inbound.inference.prompt_step import Made
 
@@ -16,14 +17,23 @@ _SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 2
 _PER_TOKEN = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5)
 _TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576)
 T = TypeVar("T", bound=str)
+MODELS = 100
 _LABELS = ("gen_ai_operation_name", "gen_ai_request_model")
 
 
 class Metrics:
     """Per request a few microseconds, per token nothing."""
 
-    def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
+    def __init__(
+        self,
+        registry: CollectorRegistry = REGISTRY,
+        *,
+        models: int = MODELS,
+        exists: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        """`models`: so many at most have figures of their own; `exists`: whether a model of a name is still there."""
         self._registry = registry
+        self.models = ModelLabels(models, exists, self._forget)
         self._duration = Histogram(
             "gen_ai_server_request_duration_seconds",
             "From a request's acceptance to its end",
@@ -58,6 +68,8 @@ class Metrics:
         self._elsewhere = Counter(
             "weft_gateway_went_elsewhere", "Requests whose replica failed them", ("how",), registry=registry
         )
+        for how in ("resumed", "started anew", "to another model"):
+            self._elsewhere.labels(how)  # from the start: the first of them would else be no increase
         self._aliased = Counter(
             "weft_gateway_aliased",
             "Requests that named an alias, by the model that they ended with",
@@ -85,7 +97,7 @@ class Metrics:
     def request_ended(self, choice: InFlightChoice, outcome: str, now: float) -> None:
         """See request_dispatcher.RequestMetrics."""
         operation = "chat" if choice.request.chat else "text_completion"
-        labels = (operation, choice.request.model)
+        labels = (operation, self.models.label(choice.request.model))
         if choice.way is not None:
             self.aliased(choice.way.alias, choice.request.model, outcome)
         self._duration.labels(*labels, "" if outcome == "ok" else outcome).observe(now - choice.started_at)
@@ -102,13 +114,14 @@ class Metrics:
 
     def unary_ended(self, operation: str, model: str, outcome: str, seconds: float, tokens: int) -> None:
         """A request with one answer is over. `operation`: embeddings or rerank."""
+        model = self.models.label(model)
         self._duration.labels(operation, model, "" if outcome == "ok" else outcome).observe(seconds)
         if outcome == "ok":
             self._usage.labels(operation, model, "input").observe(tokens)
 
     def aliased(self, alias: str, model: str, outcome: str) -> None:
         """A request that named an alias is over; all other figures are its model's."""
-        self._aliased.labels(alias, model, "" if outcome == "ok" else outcome).inc()
+        self._aliased.labels(alias, self.models.label(model), "" if outcome == "ok" else outcome).inc()
 
     def refused(self, status: int, route: str) -> None:
         """A client was answered an error. `route`: a hot route's name, or the path's `error_metrics.route_label`."""
@@ -121,6 +134,11 @@ class Metrics:
     def prompt_made(self, by: Made) -> None:
         """Who made a prompt; see prompt_step."""
         self._prompts.labels(by).inc()
+
+    def _forget(self, model: str) -> None:
+        for each in (self._duration, self._first, self._per_token, self._usage):
+            each.remove_by_labels({"gen_ai_request_model": model})
+        self._aliased.remove_by_labels({"model": model})
 
     def shed(self) -> None:
         """A slow client was dropped."""

@@ -71,6 +71,17 @@ class ConnectionPool:
         """Sessions that are open now."""
         return sum(connection.session is not None for connection in (*self._connections.values(), *self._draining))
 
+    def states(self) -> list[EndpointState]:
+        """The states of all endpoints that were asked, with the load of their last frames."""
+        for connection in self._connections.values():
+            connection.take_load()
+        return [connection.state for connection in self._connections.values()]
+
+    def state(self, replica: ReplicaId) -> EndpointState | None:
+        """That of a replica that was asked."""
+        connection = self._connections.get(replica)
+        return connection.state if connection is not None else None
+
     def ejections(self) -> dict[ReplicaId, str | None]:
         """Why each known replica is ejected; None for those that are used."""
         return {replica: connection.state.ejected for replica, connection in self._connections.items()}

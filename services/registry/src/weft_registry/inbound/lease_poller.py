@@ -85,6 +85,12 @@ class LeasePoller:
             elif (service := subject.removeprefix(_SERVICES)) in SERVICES:
                 self._services[service] = now
 
+    def silences(self) -> dict[NodeId, float]:
+        """Seconds since the last sign of life of each node that is approved and gave one."""
+        now = time.monotonic()
+        known = (node for node in self._state.fleet.nodes.values() if node.approved and not node.removed)
+        return {node.id: since for node in known if (since := self._detector.since(node.id, now)) is not None}
+
     def observations(self) -> Observations:
         """What is known of the nodes now."""
         fleet = self._state.fleet

@@ -43,13 +43,13 @@ class _Model:
 
 
 class _Replica:
-    __slots__ = ("line", "listed", "ready", "shape", "view")
+    __slots__ = ("line", "listed", "ready", "shape", "state", "view")
 
     def __init__(self, view: ReplicaView) -> None:
-        state = view.state
         self.view = view
-        self.ready = state == "ready"
-        self.listed = state != "stopped" or view.wanted
+        self.state = view.state
+        self.ready = self.state == "ready"
+        self.listed = self.state != "stopped" or view.wanted
         self.shape: bytes | None = None
         self.line: bytes | None = None
 
@@ -83,6 +83,26 @@ class Rendered:
             self._whole = self._page = None
             self._version, self._ejected = self._directory.version, dict(ejected)
         return self._version
+
+    @property
+    def nodes(self) -> Iterable[NodeView]:
+        """All that are not removed."""
+        return (each.view for each in self._nodes.values())
+
+    @property
+    def models(self) -> Iterable[tuple[ModelView, ModelStanding]]:
+        """All that are not deleted, by name, and how each stands."""
+        return ((each.view, each.stands) for each in self._models.values())
+
+    @property
+    def unready(self) -> Iterable[ReplicaView]:
+        """Replicas that are listed and don't answer."""
+        return (each.view for each in self._replicas.values() if each.listed and not each.ready)
+
+    @property
+    def replica_states(self) -> dict[str, int]:
+        """How many replicas that are listed stand how."""
+        return Counter(each.state for each in self._replicas.values() if each.listed)
 
     def whole(self) -> bytes:
         """Members of a JSON object: `nodes`, `models`, `aliases` and `replicas`."""

@@ -59,14 +59,15 @@ class InFlightChoice(ChoiceAnswer):
         "digest",
         "done",
         "endpoint_state",
-        "heard",
         "index",
         "last_error",
         "prompt",
         "replica",
         "request",
         "resumed",
+        "seen",
         "started_at",
+        "tokens",
         "traceparent",
         "tried",
         "tries",
@@ -99,8 +100,10 @@ class InFlightChoice(ChoiceAnswer):
         self.prompt: PromptIds | None = None
         """Its prompt as token ids; None: an engine makes them."""
         self.done = False
-        self.heard = True
-        """Whether an output came since the last look; see the dispatcher's watch for stalls."""
+        self.tokens = 0
+        """Output tokens that came for it so far; what comes of an engine that tells no ids counts as one."""
+        self.seen = -1
+        """Tokens at the last look of the dispatcher's watch for stalls; -1: it began since."""
         self.resumed = 0
         """Output tokens that earlier replicas made."""
         self.digest = ""
@@ -135,7 +138,7 @@ class InFlightChoice(ChoiceAnswer):
         self._number = session.submit(submit, self.take_events if self.encoder.more_than_text else self.take)
         self._session = session
         self.resumed = len(self.ids)
-        self.heard = True
+        self.seen = -1
         self.endpoint_state = state
         state.in_flight += 1
         state.last_used = self._now()
@@ -151,7 +154,7 @@ class InFlightChoice(ChoiceAnswer):
             self._end(output)
             return
         text = output.text
-        self.heard = True
+        self.tokens += len(output.token_ids) or 1
         if output.reasoning:
             self._think(output.reasoning)
         if not self._streams:
@@ -177,7 +180,7 @@ class InFlightChoice(ChoiceAnswer):
         if self.done or output.finish:
             self.take(output)
             return
-        self.heard = True
+        self.tokens += len(output.token_ids) or 1
         if output.reasoning:
             self._think(output.reasoning)
         if self.resumable:

@@ -40,6 +40,11 @@ class LoadingLine:
     def total(self) -> int:
         return self._waiting.total()
 
+    @property
+    def by_model(self) -> dict[ModelId, int]:
+        """How many wait for each model, without those for which none does."""
+        return dict(self._waiting)
+
 
 class BusyQueue:
     """One line per model."""
@@ -56,6 +61,11 @@ class BusyQueue:
     def has_place(self, model: ModelId) -> bool:
         """Whether one more may stand in a model's line."""
         return self.waiting(model) < self._limit
+
+    @property
+    def by_model(self) -> dict[ModelId, int]:
+        """How many stand in each model's line, without empty ones."""
+        return {model: len(line) for model, line in self._lines.items() if line}
 
     @property
     def total(self) -> int:

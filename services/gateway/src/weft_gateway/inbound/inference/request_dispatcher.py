@@ -3,6 +3,7 @@
 import asyncio
 import random
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
@@ -82,6 +83,8 @@ class RequestDispatcher:
         self.loading = LoadingLine(limits.loading_line)
         self.aliases = AliasRouting(directory, pool, self.queue, self.loading)
         self.in_flight: set[InFlightChoice] = set()
+        self.tokens: Counter[str] = Counter()
+        """Output tokens of choices that have ended, by model."""
         self.stopping = False
         self._metrics = metrics
         self._instance = instance
@@ -152,6 +155,7 @@ class RequestDispatcher:
     def ended(self, choice: InFlightChoice, outcome: str) -> None:
         """See in_flight_choice.Owner."""
         self.in_flight.discard(choice)
+        self.tokens[choice.request.model] += max(choice.tokens, choice.usage.output)
         task = self._routing_tasks.pop(choice, None)
         if task is not None and task is not asyncio.current_task():
             task.cancel()
@@ -288,7 +292,7 @@ class RequestDispatcher:
 
     def _give_up_stalled(self) -> None:
         for choice in list(self.in_flight):
-            if choice.endpoint_state is not None and not choice.heard:
+            if choice.endpoint_state is not None and choice.seen == choice.tokens:
                 what = f"No output came for {self.limits.stall:g} s; the request was given up."
                 choice.refuse(Refused(504, what, code="stalled"))
-            choice.heard = False
+            choice.seen = choice.tokens

@@ -31,6 +31,8 @@ from weft_worker_agent.outbound.files.near_files import NearFiles
 
 _BYTES = Counter("weft_files_fetched_bytes", "Bytes of models' files that were brought here and verified")
 _FETCHES = Counter("weft_files_fetches", "Fetches of models, by how they ended", ["outcome"])
+for _outcome in ("ended", "failed"):
+    _FETCHES.labels(_outcome)  # from the start: the first failure would else be no increase
 _log: Any = get_logger("weft.fetches")
 
 

@@ -49,6 +49,17 @@ class LeaseThread(threading.Thread):
         self._hang = hang
         self._stopped = threading.Event()
         self._pulse = time.monotonic()
+        self._sent: float | None = None
+
+    @property
+    def since(self) -> float | None:
+        """Seconds since the last renewal was sent; None: none was."""
+        return None if self._sent is None else time.monotonic() - self._sent
+
+    @property
+    def expires_at(self) -> float:
+        """Of the credential that is shown, in seconds since the epoch."""
+        return self._credential.expires_at
 
     def beat(self) -> None:
         """The agent's loop turns."""
@@ -80,6 +91,7 @@ class LeaseThread(threading.Thread):
             if client is not None and client.is_connected:
                 # While NATS is away nothing is published: a lease that arrives late would be a lie.
                 await client.publish(subject, payload)
+                self._sent = time.monotonic()
             if time.monotonic() - self._pulse > PULSE_S:
                 _log.error("the agent's loop stands still: it ends, to be started anew", for_s=PULSE_S)
                 self._hang()

@@ -1,0 +1,1 @@
+"""`weft top`: what the mesh has to do now, live in a terminal."""

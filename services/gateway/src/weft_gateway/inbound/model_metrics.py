@@ -1,0 +1,54 @@
+"""What `/metrics` tells of each model's requests at this moment. Read off the requests themselves at each scrape."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from weft_gateway.domain.model_labels import ModelLabels
+from weft_gateway.inbound.inference.model_loads import ModelLoads
+
+_MODEL = ("gen_ai_request_model",)
+
+
+class ModelMetrics(Collector):
+    """A model is told of as long as its label stands: what it has none of is 0, and not absent."""
+
+    def __init__(self, loads: ModelLoads, labels: ModelLabels) -> None:
+        self._loads = loads
+        self._labels = labels
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing is looked up when it is registered."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """As it stands."""
+        self._labels.sweep()
+        found = self._loads.now()
+        running, busy, loading, tokens = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+        for model, load in found.items():
+            label = self._labels.label(model)
+            running[label] += load.running
+            busy[label] += load.busy
+            loading[label] += load.loading
+            tokens[label] += load.tokens
+        names = sorted({*running, *self._labels})
+        now = GaugeMetricFamily("weft_gateway_model_requests", "Choices that run or wait, by model", labels=_MODEL)
+        waiting = GaugeMetricFamily(
+            "weft_gateway_model_waiting",
+            "Requests that wait, by model and for what: a busy replica (busy), one that loads (loading)",
+            labels=(*_MODEL, "why"),
+        )
+        out = CounterMetricFamily(
+            "weft_gateway_output_tokens",
+            "Output tokens handed on, those of running requests among them",
+            labels=_MODEL,
+        )
+        for name in names:
+            now.add_metric((name,), running[name])
+            waiting.add_metric((name, "busy"), busy[name])
+            waiting.add_metric((name, "loading"), loading[name])
+            out.add_metric((name,), tokens[name])
+        yield from (now, waiting, out)

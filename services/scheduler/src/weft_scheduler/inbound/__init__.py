@@ -1,0 +1,1 @@
+"""What comes in: what scrapes ask."""
