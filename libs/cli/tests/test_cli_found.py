@@ -1,13 +1,16 @@
 """`weft found`: the keys of a mesh whose parts others start."""
 
+import base64
 import json
 import ssl
+import sys
 from pathlib import Path
 
 import pytest
 from cryptography import x509
 from typer.testing import CliRunner
 from weft_cli.app import app
+from weft_cli.commands import found as command
 from weft_client.failure import Exit, Failure
 from weft_contracts import catalogue
 from weft_contracts.api_key import first_key
@@ -103,4 +106,61 @@ def test_what_cant_be_meant_is_wrong_usage_and_makes_nothing(tmp_path: Path, wor
         found(str(tmp_path / "mesh"), *words)
     assert says in str(failure.value)
     assert Exit.USAGE == failure.value.exit
+    assert not (tmp_path / "mesh").exists()
+
+
+def test_for_kubernetes_each_part_is_a_secret_of_its_own_and_what_is_no_secret_a_config_map(tmp_path: Path) -> None:
+    mesh = tmp_path / "mesh"
+    items = {each["metadata"]["name"]: each for each in json.loads(found(str(mesh), "--kubernetes"))["items"]}
+    held = {name: each["data"] for name, each in items.items() if "Secret" == each["kind"]}
+    keys = {"authority.pem", "certificate.pem", "key.pem"}
+    assert {*keys, "nats.creds"} == held["gateway"].keys()
+    assert {*keys, "nats.conf"} == held["nats-2"].keys()
+    assert {each.name for each in (mesh / "trust").iterdir()} == held["trust"].keys()
+    assert {*catalogue.SERVICES, "nats-0", "nats-1", "nats-2", "trust", "join-token", "postgres-url"} == held.keys() - {
+        "postgres-password"
+    }
+    token = base64.b64decode(held["join-token"]["join-token"])
+    assert (mesh / "join-token").read_bytes().strip() == token
+    said = items["mesh"]["data"]
+    assert settings(mesh) == {name: text for name, text in said.items() if "WEFT_NATS_URL" != name}
+    assert "tls://nats-0.nats:4222,tls://nats-1.nats:4222,tls://nats-2.nats:4222" == said["WEFT_NATS_URL"]
+    assert (mesh / "trust/authority.pem").read_text() == items["authority"]["data"]["ca.crt"]
+    assert "0.0.0.0:8222" == json.loads((mesh / "nats/nats-1/nats.conf").read_text())["http"]
+
+
+def test_printed_again_for_kubernetes_the_folder_is_the_same_mesh_with_new_certificates(tmp_path: Path) -> None:
+    mesh = tmp_path / "mesh"
+    one, other = (
+        {
+            each["metadata"]["name"]: each["data"]
+            for each in json.loads(found(str(mesh), "--kubernetes", *words))["items"]
+        }
+        for words in (["--nats", "nats-0=nats-0.nats"], [])
+    )
+    same = [name for name in one if one[name] == other[name]]
+    assert {"mesh", "authority", "trust", "join-token", "postgres-url", "postgres-password"} == set(same)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--nats", "n=n.example"], "in Kubernetes the servers are nats-0=nats-0.nats and so on, not n=n.example:4222"),
+        (["--nats", "nats-0=nats-0.nats"], "on loopback alone, where no probe reaches it: say --monitor 0.0.0.0"),
+    ],
+)
+def test_a_folder_that_was_founded_for_elsewhere_says_what_kubernetes_lacks(
+    tmp_path: Path, words: list[str], says: str
+) -> None:
+    found(str(tmp_path / "mesh"), *words)
+    with pytest.raises(Failure) as failure:
+        found(str(tmp_path / "mesh"), "--kubernetes")
+    assert says in str(failure.value)
+
+
+def test_secrets_are_printed_to_no_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    said = command.Said((), (), None, None, None)
+    with pytest.raises(Failure, match=r"\| kubectl apply --server-side"):
+        command.run(tmp_path / "mesh", said, kubernetes=True, as_json=False)
     assert not (tmp_path / "mesh").exists()

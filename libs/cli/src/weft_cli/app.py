@@ -292,13 +292,16 @@ def found(
     monitor: Annotated[
         str | None, typer.Option(metavar="HOST", help="Where NATS tells of itself. Default: loopback alone.")
     ] = None,
+    kubernetes: Annotated[
+        bool, typer.Option("--kubernetes", help="Print it all as Secrets, for kubectl apply -f -.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Make the keys for a mesh in compose or Kubernetes."""
     from weft_cli.commands import found as command
 
     said = command.Said(tuple(gateway or ()), tuple(nats or ()), nodes, postgres, monitor)
-    command.run(folder, said, as_json=as_json)
+    command.run(folder, said, kubernetes=kubernetes, as_json=as_json)
 
 
 if find_spec("weft_devtools") is not None:  # a source tree: its own checks are commands too

@@ -1,6 +1,8 @@
 """`weft found`: the keys of a mesh whose parts others start."""
 
+import json
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,11 +33,16 @@ class Said:
     monitor: str | None
 
 
-def run(folder: Path, said: Said, *, as_json: bool) -> None:
-    """Make or renew them, and say what lies where. Raises Failure for what can't be meant."""
-    from weft_embedded import founded_folder
+def run(folder: Path, said: Said, *, kubernetes: bool, as_json: bool) -> None:
+    """Make or renew them; say what lies where, or print them for kubectl. Raises Failure for what can't be meant."""
+    from weft_embedded import founded_folder, kubernetes_objects
     from weft_identity import trust
 
+    if kubernetes and sys.stdout.isatty():
+        raise Failure(
+            "--kubernetes prints secrets, and nobody should read them: add | kubectl apply --server-side -n weft -f -",
+            Exit.USAGE,
+        )
     for host in filter(None, (*said.gateways, said.monitor)):
         if not _HOST.fullmatch(host):
             raise Failure(f"{host!r} is no name or address of a host, such as weft.example.org or 10.0.0.5", Exit.USAGE)
@@ -43,11 +50,16 @@ def run(folder: Path, said: Said, *, as_json: bool) -> None:
         raise Failure(f"--postgres {said.postgres!r}: want HOST or HOST:PORT", Exit.USAGE)
     own = folder.expanduser().absolute()
     try:
-        founding = _founding(said, founded_folder.remembered(own))
+        founding = _founding(said, founded_folder.remembered(own), kubernetes=kubernetes)
     except BadMember as error:
         raise Failure(str(error), Exit.USAGE) from None
+    if kubernetes and (fault := kubernetes_objects.unlike(founding)) is not None:
+        raise Failure(fault, Exit.USAGE)
     try:
         founded_folder.found(own, founding)
+        if kubernetes:
+            print(json.dumps(kubernetes_objects.of_folder(own, founding)))
+            return
     except (trust.NoTrust, trust.ExposedTrust, OSError) as error:
         raise Failure(str(error)) from None
     url = ",".join(each.url for each in founding.members)
@@ -59,10 +71,12 @@ def run(folder: Path, said: Said, *, as_json: bool) -> None:
     print(f"  the token in join-token lets {founding.nodes} nodes in; admin-key is the first admin's key")
 
 
-def _founding(said: Said, before: "Founding | None") -> "Founding":
+def _founding(said: Said, before: "Founding | None", *, kubernetes: bool) -> "Founding":
+    from weft_embedded import kubernetes_objects
     from weft_embedded.founded_folder import Founding
 
-    known = before or Founding(("gateway",), checked_members(["nats=nats"]), 10, "postgres", LOOPBACK)
+    servers = kubernetes_objects.members(3) if kubernetes else checked_members(["nats=nats"])
+    known = before or Founding(("gateway",), servers, 10, "postgres", "0.0.0.0" if kubernetes else LOOPBACK)
     return Founding(
         tuple(dict.fromkeys((*(said.gateways or known.gateways), *ALWAYS))),
         checked_members(said.nats) if said.nats else known.members,
