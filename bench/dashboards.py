@@ -1,5 +1,4 @@
-"""Runs a mesh under load, has a real Prometheus scrape it as it is shipped, and writes what each panel of each dashboard
-shows then.
+"""Runs a mesh under load, has a real Prometheus scrape it as it is shipped, and writes what each panel shows then.
 
     python bench/dashboards.py [docs/dashboards.md]
 
@@ -21,7 +20,13 @@ SECONDS, STEP = 40.0, 2.0
 ROWS = 6
 """Series of a panel that are shown; how many more there are is told."""
 HEAD = """# What the dashboards show
-[Four dashboards](../deploy/observability/grafana/dashboards) for Grafana, as files. Grafana is not run here; what stands below are their queries' own results: `python bench/dashboards.py` ran a mesh of one worker under load (two models, an alias, clients that leave early and one that asks for a model that isn't there), a real Prometheus scraped it with [its configuration as shipped](../deploy/observability/prometheus/prometheus.yml) but once a second, and each query was asked with every variable on *All*. The line is the last 40 seconds, the figure the last of them. `tests/integration/test_seen_mesh.py` demands that no query is without data.
+[Four dashboards](../deploy/observability/grafana/dashboards) for Grafana, as files. Grafana is not run here; what \
+stands below are their queries' own results. `python bench/dashboards.py` ran a mesh of one worker under load (two \
+models, an alias, clients that leave early and one that asks for a model that isn't there); a real Prometheus scraped \
+it with [its configuration as shipped](../deploy/observability/prometheus/prometheus.yml), but once a second; each \
+query was asked with every variable on *All*. The line is the last 40 seconds, the figure the last of them.
+
+`tests/integration/test_seen_mesh.py` demands that no query is without data.
 
 """
 
@@ -53,7 +58,8 @@ def shown(prometheus: Prometheus, dashboard: Dashboard, panel: Panel, query: str
     found = prometheus.query_range(asked(query, dashboard.variables), SECONDS, STEP)
     rows = [(named(legend, series["metric"]), figures(series["values"])) for series in found]
     rows = sorted((name, values) for name, values in rows if values)
-    return [f"  {name:<28} {bars(values)}  {told(values[-1], panel.unit)}" for name, values in rows]
+    unit = "none" if panel.kind == "heatmap" else panel.unit  # there it is the unit of the buckets
+    return [f"  {name:<28} {bars(values)}  {told(values[-1], unit)}" for name, values in rows]
 
 
 def named(legend: str, labels: dict[str, str]) -> str:

@@ -11,7 +11,7 @@ from weft_testing.dashboards import Dashboard, asked, dashboards
 from weft_testing.prometheus import Prometheus
 from weft_testing.seen_mesh import SHIPPED, SeenMesh, seen_mesh
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sabotage("renamed-metric")]
 
 ALL = dashboards(SHIPPED / "grafana" / "dashboards")
 RULES = [
@@ -39,7 +39,6 @@ def shown(prometheus: Prometheus, query: str) -> list[dict[str, Any]]:
     return [each for each in prometheus.query(query) if isfinite(float(each["value"][1]))]
 
 
-@pytest.mark.sabotage("renamed-metric")
 @pytest.mark.parametrize("one", ALL, ids=lambda each: each.file)
 def test_every_query_of_a_dashboard_has_data_of_a_mesh_under_load(
     seen: tuple[SeenMesh, Prometheus], one: Dashboard
@@ -50,8 +49,8 @@ def test_every_query_of_a_dashboard_has_data_of_a_mesh_under_load(
     assert [] == empty
 
 
-def test_what_is_shown_is_what_was_done(seen: tuple[SeenMesh, Prometheus]) -> None:
-    _, prometheus = seen
+def test_what_is_shown_is_what_was_done_and_only_to_who_may_read_it(seen: tuple[SeenMesh, Prometheus]) -> None:
+    mesh, prometheus = seen
 
     def value(query: str) -> float:
         (found,) = prometheus.query(query)
@@ -64,9 +63,18 @@ def test_what_is_shown_is_what_was_done(seen: tuple[SeenMesh, Prometheus]) -> No
     assert {"tiny", "simulated"} == {
         each["metric"]["model"] for each in prometheus.query('weft_gateway_aliased_total{alias="chat"}')
     }
+    made = mesh.mesh.http.post(f"{mesh.mesh.url}/api/keys", json={"scopes": ["inference"]}).json()["secret"]
+    for path in ("/metrics", "/api/metrics/workers", "/api/load"):
+        asked_by = [
+            mesh.mesh.http.get(f"{mesh.mesh.url}{path}", headers={"authorization": f"Bearer {key}"}).status_code
+            for key in (made, mesh.key)
+        ]
+        assert [403, 200] == asked_by, path
 
 
-def test_every_rule_asks_for_metrics_and_labels_that_a_mesh_has(seen: tuple[SeenMesh, Prometheus]) -> None:
+def test_every_rule_asks_for_what_a_mesh_tells_and_no_alert_fires_of_one_that_is_well(
+    seen: tuple[SeenMesh, Prometheus],
+) -> None:
     _, prometheus = seen
     for rule in RULES:
         name = rule.get("alert") or rule["record"]
@@ -80,20 +88,8 @@ def test_every_rule_asks_for_metrics_and_labels_that_a_mesh_has(seen: tuple[Seen
             assert series, f"{name} asks for {metric}, which nobody tells"
             there = {label for each in series for label in each["metric"]}
             assert set(_LABEL.findall(matchers)) <= there, f"{name}: {metric} has no such labels"
-
-
-def test_no_alert_fires_of_a_mesh_that_is_well(seen: tuple[SeenMesh, Prometheus]) -> None:
-    _, prometheus = seen
     states = {rule["name"]: rule for group in prometheus.ask("rules")["groups"] for rule in group["rules"]}
     assert {rule.get("alert") or rule["record"] for rule in RULES} == set(states)
     assert [] == [name for name, rule in states.items() if rule["health"] != "ok"]
     firing = [each["labels"]["alertname"] for each in prometheus.ask("alerts")["alerts"] if each["state"] == "firing"]
     assert [] == firing
-
-
-def test_a_key_that_may_not_read_the_mesh_may_not_read_its_figures(seen: tuple[SeenMesh, Prometheus]) -> None:
-    mesh = seen[0].mesh
-    made = mesh.http.post(f"{mesh.url}/api/keys", json={"scopes": ["inference"]}).json()["secret"]
-    for path in ("/metrics", "/api/metrics/workers", "/api/load"):
-        assert 403 == mesh.http.get(f"{mesh.url}{path}", headers={"authorization": f"Bearer {made}"}).status_code
-        assert 200 == mesh.http.get(f"{mesh.url}{path}", headers={"authorization": f"Bearer {seen[0].key}"}).status_code

@@ -75,6 +75,14 @@ STATUS: dict[str, Any] = {
     "mesh": MESH,
     "log": {"position": 0},
 }
+LOAD: dict[str, Any] = {
+    "gateway": {"instance": "g", "ready": True},
+    "at_s": 1.0,
+    "totals": {"tokens": 1},
+    "models": [],
+    "nodes": [],
+    "replicas": [],
+}
 DONE: dict[str, Any] = {
     "request": "q-1",
     "node": "n-1",
@@ -179,6 +187,7 @@ def gateway_of_a_calm_mesh(fake: FakeGateway) -> None:
             200,
             {**NODE, **CAPS, "replicas": [], "cordoned": False, "drain": None, "reason": ""},
         ),
+        ("GET", "/api/load?most=100"): (200, LOAD),
         ("GET", "/api/replicas/m-1-1/logs?tail=100"): (200, b"one\ntwo\n"),
         ("POST", "/api/upgrade/finish"): (200, {"request": "q-1", "raised": "node.assigned=2"}),
     }

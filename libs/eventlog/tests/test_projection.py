@@ -1,7 +1,7 @@
 """Projections on a real server: order, read-your-writes, and what must not be decided from."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 from weft_contracts import subjects
@@ -170,3 +170,27 @@ async def test_reading_between_two_positions_gives_just_those(log: EventLog) -> 
     assert [3, 4] == [recorded.sequence async for recorded in log.read(after=2, upto=4)]
     assert [] == [recorded.sequence async for recorded in log.read("weft.ev.model.>")]
     assert [] == [recorded.sequence async for recorded in log.read(after=6)]
+
+
+async def test_a_projection_knows_how_many_commits_it_lacks_while_it_folds(log: EventLog) -> None:
+    last = await healthy(log, 3)
+    lacked: list[int] = []
+
+    def fold(commits: Sequence[Recorded]) -> None:
+        lacked.append(projection.behind)
+
+    projection = Projection(log, name="test", fold=fold)
+    assert 0 == projection.behind
+    task = asyncio.create_task(projection.run())
+    await projection.wait_for(last, timeout=30)
+    task.cancel()
+    assert (3, 0) == (lacked[0], projection.behind)
+
+
+async def test_the_log_says_how_large_it_is_and_how_large_it_may_become(log: EventLog) -> None:
+    before = await log.size()
+    last = await healthy(log, 5)
+    after = await log.size()
+    assert (last, True, 1, 1) == (after.last_sequence, after.bytes > before.bytes, after.copies, after.current)
+    assert after.stored >= after.bytes
+    assert (0, 0) == (after.limit, after.storage_limit)  # none is set here

@@ -31,6 +31,7 @@ from weft_gateway.inbound.admin.engine_profiles import EngineProfiles
 from weft_gateway.inbound.admin.events import Events
 from weft_gateway.inbound.admin.files import Files
 from weft_gateway.inbound.admin.keys import APIKeys
+from weft_gateway.inbound.admin.load import Load
 from weft_gateway.inbound.admin.models import Models
 from weft_gateway.inbound.admin.named_secrets import NamedSecrets
 from weft_gateway.inbound.admin.node_caps import NodeCaps
@@ -156,6 +157,7 @@ def api() -> dict[str, Any]:
         RequestsForChange(NONE, NONE, NONE),
         Events(NONE, NONE),
         Status("gw", NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE),
+        Load("gw", NONE, NONE, NONE, NONE, NONE, NONE),
         OpenAIModels(NONE),
         Joining(NONE, NONE, NONE, NONE, NONE),
         Heartbeats(NONE),
@@ -181,6 +183,7 @@ def test_no_route_of_the_api_is_silent_about_its_answer() -> None:
 
 
 def names_a_type(schema: dict[str, Any]) -> bool:
+    schema = schema.get("items", schema)  # Prometheus wants a list and nothing around it
     named = [each.get("$ref", "") for each in schema.get("anyOf", [schema])]
     return all(ref.rsplit("/", 1)[-1] in weft_api.__all__ for ref in named)
 

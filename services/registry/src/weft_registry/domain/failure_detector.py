@@ -94,14 +94,14 @@ class FailureDetector:
             return None
         return max(0.0, self._echo - max(self.renewed.get(node, self._counted_from), self._counted_from))
 
+    def alive(self, node: NodeId, now: float) -> bool:
+        """Whether a lease came lately. A sign of life counts at once, also while silence doesn't."""
+        return now - self.renewed.get(node, float("-inf")) < self.timeouts.unhealthy
+
     def since(self, node: NodeId, now: float) -> float | None:
         """Seconds since a node's last sign of life, whoever could hear it; None: none came since the registry began."""
         renewed = self.renewed.get(node)
         return None if renewed is None else max(0.0, now - renewed)
-
-    def alive(self, node: NodeId, now: float) -> bool:
-        """Whether a lease came lately. A sign of life counts at once, also while silence doesn't."""
-        return now - self.renewed.get(node, float("-inf")) < self.timeouts.unhealthy
 
     def observations(self, nodes: Collection[NodeId], now: float, *, braked: bool) -> Observations:
         """What is known of these nodes now."""
