@@ -1,7 +1,8 @@
-"""An observer: it hears what becomes of nodes, can do nothing else, and is gone when it is removed."""
+"""An observer: it hears what becomes of nodes, workers' words too, does nothing else, and is gone when removed."""
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import time
@@ -35,12 +36,21 @@ MUST_NOT_SEND = (
     "$JS.API.DIRECT.GET.KV_people.$KV.people.k-1",
     "$JS.API.DIRECT.GET.LEASES",
     "$JS.API.CONSUMER.CREATE.EVENTS",
+    "$JS.API.CONSUMER.CREATE.EVENTS.observer-press",
+    "$JS.API.CONSUMER.DURABLE.CREATE.EVENTS.observer-press",
+    "$JS.API.CONSUMER.DELETE.EVENTS.observer-press",
+    "$JS.API.CONSUMER.INFO.EVENTS.observer-press",
     "$JS.API.CONSUMER.MSG.NEXT.EVENTS.node-n-1",
+    "$JS.API.CONSUMER.MSG.NEXT.EVENTS.observer-other",
+    "$JS.API.CONSUMER.RESET.EVENTS.observer-other",
+    "$JS.ACK.EVENTS.observer-other.1.1.1.1.1",
     "$SYS.REQ.CLAIMS.UPDATE",
 )
 MUST_NOT_HEAR = (
     ">",
     "weft.>",
+    "weft.ev.>",
+    "weft.sig.>",
     "weft.lease.>",
     "weft.usage.>",
     "weft.timer.>",
@@ -64,17 +74,18 @@ def test_an_observer_hears_of_nodes_does_nothing_else_and_is_shut_out_when_remov
         file = tmp_path / "press.creds"
         made = mesh.weft("observers", "add", "press", "--out", str(file))
         assert 0 == made.returncode, made.stderr
+        assert "example: WEFT_NATS_URL=" in made.stdout
         assert ("press", 0o600) == (observers(mesh)[0]["name"], file.stat().st_mode & 0o777)
         assert 1 == mesh.weft("observers", "add", "press", "--out", str(tmp_path / "x")).returncode
         url = f"nats://127.0.0.1:{mesh.part('nats')['port']}"
         asyncio.run(does_nothing_else(url, file))
+        asyncio.run(a_node_lives(mesh))  # before anybody listens
         with listening(url, file) as told:
-            until("it listens", lambda: "listening" in told.read_text())
-            asyncio.run(a_node_lives(mesh))
-            until("it heard the end", lambda: "guest removed" in told.read_text())
+            until("it heard the end", lambda: "guest removed" in told.read_text(), 60)
             heard = [line.split() for line in told.read_text().splitlines() if line.startswith("guest")]
             assert ["joined", "approved", "healthy", "cordoned"] == [words[1] for words in heard[:4]]
             assert ["guest", "cordoned", "dust"] == heard[3]
+            assert "worker-1" not in told.read_text()  # what was before it was added is not for it
             # when it is removed, it is cut off and hears no more
             removed = mesh.weft("observers", "remove", "press")
             assert 0 == removed.returncode, removed.stderr
@@ -98,7 +109,7 @@ def test_where_the_mesh_speaks_tls_an_observer_knows_it_by_its_authority(tmp_pat
         assert 0 == made.returncode, made.stderr
         url = f"tls://127.0.0.1:{mesh.part('nats')['port']}"
         with listening(url, file, file.with_suffix(".pem")) as told:
-            until("it listens", lambda: "listening" in told.read_text())
+            until("it listens", lambda: "listening" in told.read_text(), 60)
             assert 0 == mesh.weft("nodes", "cordon", "worker-1", "--reason", "dust").returncode
             until("it heard", lambda: "cordoned dust" in told.read_text())
             removed = mesh.weft("observers", "remove", "press")
@@ -163,11 +174,14 @@ async def connected(url: str, file: Path, errors: list[str]) -> Client:
 
 
 @contextmanager
-def listening(url: str, *files: Path) -> Generator[Path]:
-    """The example of the docs, as its reader runs it; what it prints."""
-    told = files[0].with_suffix(".out")
+def listening(url: str, file: Path, authority: Path | None = None) -> Generator[Path]:
+    """The example of the docs, as `weft observers add` says that it is started; what it prints."""
+    told = file.with_suffix(".out")
+    settings = {"WEFT_NATS_URL": url, "WEFT_NATS_CREDENTIALS": str(file), "WEFT_LOG_FORMAT": "json"}
+    if authority is not None:
+        settings["WEFT_NATS_AUTHORITY"] = str(authority)
     with told.open("wb") as out:
-        process = subprocess.Popen([sys.executable, str(EXAMPLE), url, *map(str, files)], stdout=out, stderr=out)
+        process = subprocess.Popen([sys.executable, str(EXAMPLE)], stdout=out, stderr=out, env=os.environ | settings)
     try:
         yield told
     finally:

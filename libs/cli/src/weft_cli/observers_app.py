@@ -1,7 +1,7 @@
 """The commands of `weft observers`, declared. What they do is imported when called."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -41,6 +41,12 @@ def find(state: StateOption = None, trust: TrustOption = None, as_json: JsonOpti
 @observers.command()
 def add(
     name: ObserverArgument,
+    since: Annotated[
+        Literal["now", "start"], typer.Option("--from", metavar="now|start", help="Where in the log it begins.")
+    ] = "now",
+    keep: Annotated[
+        str, typer.Option(metavar="SPAN", help="For so long its place is kept while it reads nothing: 1h to 365d.")
+    ] = "30d",
     expires: Annotated[str | None, typer.Option(metavar="SPAN", help="90s, 30m, 12h, 7d (default: never).")] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where its secret goes (default: STATE/observers/NAME.creds).")
@@ -50,10 +56,10 @@ def add(
     nats: NatsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a credential with which somebody may listen, and do nothing else."""
+    """Make a credential, and a place in the log, with which somebody may listen, and do nothing else."""
     from weft_cli.commands import observers as command
 
-    command.add(state, trust, nats, name, expires, out, as_json=as_json)
+    command.add(state, trust, nats, name, since, keep, expires, out, as_json=as_json)
 
 
 @observers.command()

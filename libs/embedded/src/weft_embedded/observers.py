@@ -1,12 +1,14 @@
-"""Observers: outsiders who may listen to what services say, and no more. Their credentials are made where the trust is.
+"""Observers: outsiders who may read the log from a place of their own, and no more. They are made where the trust is.
 
-The book of them lies beside the mesh's keys: names and public keys. The secrets are in the files that were handed out.
+A place is a durable of the log's server, made with a key of the mesh, which observers have none of. The book of them
+lies beside the mesh's keys: names and public keys. The secrets are in the files that were handed out.
 """
 
 import asyncio
+import contextlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,8 @@ from weft_client.failure import Exit, Failure
 from weft_contracts import certificates
 from weft_contracts import permissions as catalogue
 from weft_contracts.ids import is_id
-from weft_identity.grants import Permissions
-from weft_identity.mesh_exports import grants
+from weft_contracts.topology import KEPT_S, OBSERVERS, observer_durable
+from weft_identity.mesh_exports import grants, observer_grants
 from weft_identity.nkey import KeyPair
 from weft_identity.trust import Account, ExposedTrust, NoTrust, Trust, load
 
@@ -37,6 +39,21 @@ class Observer:
     key: str
     made_at: float
     expires_at: float | None = None
+    begins: int | None = None
+    """Sequence of the first commit that it may read; None: it was made by a Weft that knew no places, and hears nothing
+    from this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What somebody who adds an observer wants of it."""
+
+    name: str
+    from_start: bool = False
+    """Whether it may read all that happened so far."""
+    kept_s: float = KEPT_S
+    """For so long its place is kept while nobody reads from it."""
+    expires_in_s: int | None = None
 
 
 class Observers:
@@ -59,17 +76,21 @@ class Observers:
         all_ = [Observer(**each) for each in found.get("observers", [])]
         return sorted((o for o in all_ if o.expires_at is None or o.expires_at > time.time()), key=lambda o: o.name)
 
-    def add(self, name: str, expires_in_s: int | None) -> str:
-        """Make a credential; returns the text of its file. Raises Failure."""
+    def add(self, wish: Wish, nats_url: str) -> str:
+        """Make a place and a credential; returns the text of its file. Raises Failure."""
+        name, known = wish.name, self.known()
         if not is_id(name):
             raise Failure(f"{name!r} is no name of an observer: 1 to 40 of a-z, 0-9 and -", Exit.USAGE)
-        known = self.known()
         if any(each.name == name for each in known):
             raise Failure(f"there is an observer {name} already: remove it, or choose another name")
-        made = self._trust.user(Account.OBSERVERS, name, grants(catalogue.observer(name)), expires_in_s=expires_in_s)
+        if len(known) >= OBSERVERS:
+            raise Failure(f"there are {OBSERVERS} observers, and no more may be: remove one that nobody needs")
+        begins = asyncio.run(self._make_place(wish, nats_url))
+        party = catalogue.observer(name)
+        made = self._trust.user(Account.OBSERVERS, name, observer_grants(party), expires_in_s=wish.expires_in_s)
         now = time.time()
-        expires_at = None if expires_in_s is None else now + expires_in_s
-        self._write([*known, Observer(name, KeyPair.from_seed(made.seed).public, now, expires_at)])
+        expires_at = None if wish.expires_in_s is None else now + wish.expires_in_s
+        self._write([*known, Observer(name, KeyPair.from_seed(made.seed).public, now, expires_at, begins)])
         return made.text()
 
     def authority(self) -> str:
@@ -85,12 +106,45 @@ class Observers:
         gone = [each for each in known if each.name == name]
         if not gone:
             raise Failure(f"there is no observer {name}: `weft observers` lists them")
-        asyncio.run(self._revoke({each.key: int(time.time()) for each in gone}, nats_url))
+        asyncio.run(self._shut_out(name, {each.key: int(time.time()) for each in gone}, nats_url))
         self._write([each for each in known if each.name != name])
 
-    async def _revoke(self, keys: Mapping[str, int], url: str) -> None:
-        from weft_eventlog import LogUnavailable
+    async def _make_place(self, wish: Wish, url: str) -> int:
+        """Where the observer begins. What an earlier one of its name left is gone."""
+        from weft_eventlog import LogUnavailable, apply_durable, drop_durable, last_sequence
+
+        try:
+            async with self._connected(Account.MESH, catalogue.observer_maker(wish.name), url) as client:
+                begins = 1 if wish.from_start else await last_sequence(client) + 1
+                place = observer_durable(wish.name, begins, wish.kept_s)
+                await drop_durable(client, place)
+                await apply_durable(client, place)
+        except LogUnavailable as error:
+            raise Failure(f"there is no place for {wish.name} yet: {error}") from None
+        return begins
+
+    async def _shut_out(self, name: str, keys: Mapping[str, int], url: str) -> None:
+        from weft_eventlog import LogUnavailable, drop_durable
         from weft_eventlog.system_account import LOOKUP, UPDATE, account_token, push_account
+
+        account = self._trust.public(Account.OBSERVERS)
+        system = catalogue.Permissions((LOOKUP.format(account), UPDATE), (f"{_INBOX}.>",), _INBOX)
+        try:
+            async with self._connected(Account.SYS, system, url) as client:
+                current = await account_token(client, account)
+                await push_account(client, self._trust.with_revocations(Account.OBSERVERS, keys, current=current))
+        except LogUnavailable as error:
+            raise Failure(f"nobody is shut out yet: {error}") from None
+        try:
+            async with self._connected(Account.MESH, catalogue.observer_maker(name), url) as client:
+                await drop_durable(client, observer_durable(name))
+        except LogUnavailable as error:
+            raise Failure(f"{name} is shut out, and its place is still there: {error}; remove it once more") from None
+
+    @contextlib.asynccontextmanager
+    async def _connected(self, account: Account, party: catalogue.Permissions, url: str) -> AsyncGenerator[Any]:
+        """A connection of a user that lasts a minute. Raises LogUnavailable."""
+        from weft_eventlog import LogUnavailable
         from weft_runtime.connection import connect
 
         tls = None
@@ -98,21 +152,16 @@ class Observers:
             from weft_runtime.tls import client_context, nats_options
 
             tls = nats_options(client_context(self.authority()))
-        account = self._trust.public(Account.OBSERVERS)
-        allowed = Permissions(publish=(LOOKUP.format(account), UPDATE), subscribe=(f"{_INBOX}.>",))
-        user = self._trust.user(Account.SYS, "observers", allowed, expires_in_s=_USER_S)
+        user = self._trust.user(account, "observers", grants(party), expires_in_s=_USER_S)
         try:
             async with asyncio.timeout(_CONNECT_S):
                 client = await connect(
-                    url, jwt=user.token, seed=user.seed.encode(), inbox=_INBOX, name="weft observers", tls=tls
+                    url, jwt=user.token, seed=user.seed.encode(), inbox=party.inbox, name="weft observers", tls=tls
                 )
         except Exception as error:  # only the log and the runtime know NATS's errors
-            raise Failure(f"nobody is shut out yet: the event log at {url} does not answer ({error!r})") from None
+            raise LogUnavailable(f"the event log at {url} does not answer ({error!r})") from None
         try:
-            current = await account_token(client, account)
-            await push_account(client, self._trust.with_revocations(Account.OBSERVERS, keys, current=current))
-        except LogUnavailable as error:
-            raise Failure(f"nobody is shut out yet: {error}") from None
+            yield client
         finally:
             await client.close()
 

@@ -13,6 +13,7 @@ import structlog
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
+from nats.errors import TimeoutError as NothingCame
 from weft_contracts.topology import EVENTS
 
 from weft_eventlog import ordered_consumer
@@ -25,15 +26,14 @@ _LONG_POLL = 20.0
 _HEARTBEAT = 2.0
 """Seconds between the server's signs that an empty pull still stands: a restarted server has forgotten it."""
 _HEARD = "100"
-_NO_CONSUMER = 10014
+_NOBODY = "503"
+_SURE = 3
+"""Rewinds in a row that nobody answered until there is no such durable: a server that starts is silent, too."""
+_ANSWER_S = 5.0
 _PAUSE = 0.5
 _log: Any = structlog.get_logger(part="weft.durable_reader")
 
 Take = Callable[[Msg], Awaitable[None]]
-
-
-class DurableGone(LogUnavailable):
-    """The server has no such durable: it was never made, or is forgotten."""
 
 
 def _status(message: Msg) -> str:
@@ -44,12 +44,27 @@ def _status(message: Msg) -> str:
 class DurableReader:
     """One reader of one durable. Two at a time rewind it under each other's feet."""
 
-    def __init__(self, client: Client, durable: str, *, batch: int, from_start: bool) -> None:
-        """`from_start`: it begins at the durable's first message; else behind what was acknowledged."""
+    def __init__(
+        self,
+        client: Client,
+        durable: str,
+        *,
+        batch: int,
+        from_start: bool,
+        on_there: Callable[[bool], None] = lambda there: None,
+    ) -> None:
+        """`from_start`: it begins at the durable's first message; else behind what was acknowledged.
+
+        `on_there` is called when it has become clear that the server has no such durable, and when there is one again.
+        """
         self._client = client
         self._durable = durable
         self._batch = batch
         self._from_start = from_start
+        self._on_there = on_there
+        self._there = True
+        self._unheard = 0
+        """Rewinds in a row to which nobody answered though the server was there."""
         self.position = 0
         """Sequence of the last message that was taken."""
         self.caught_up = asyncio.Event()
@@ -57,10 +72,8 @@ class DurableReader:
         """The durable's own count of deliveries that must come next; 0: any."""
 
     async def run(self, take: Take) -> None:
-        """Give `take` what there is, then what comes; what it has taken is acknowledged.
-
-        Ends only by cancellation, by an error of `take`, or by DurableGone.
-        """
+        """Give `take` what there is, then what comes; what it has taken is acknowledged. Ends only by
+        cancellation, or by an error of `take`."""
         rewound = False
         while True:
             end_if_cancelled()
@@ -69,8 +82,6 @@ class DurableReader:
                     await self._rewind()
                     rewound = True
                 rewound = await self._pull(take)
-            except DurableGone:
-                raise
             except (NatsError, LogUnavailable) as error:
                 _log.info("log not reached", durable=self._durable, error=repr(error))
                 rewound = False
@@ -80,13 +91,39 @@ class DurableReader:
         """Let the durable begin behind the last message that was taken, or that was acknowledged by an earlier one."""
         known = self._from_start or self.position
         request = json.dumps({"seq": self.position + 1}).encode() if known else b""
-        reply = await self._client.request(f"{_API}.RESET.{EVENTS.name}.{self._durable}", request, timeout=5.0)
+        try:
+            reply = await self._client.request(
+                f"{_API}.RESET.{EVENTS.name}.{self._durable}", request, timeout=_ANSWER_S
+            )
+        except NothingCame:
+            await self._look_whether_it_is_there()
+            raise
         answer: dict[str, Any] = json.loads(reply.data)
         if "error" in answer:
-            gone = answer["error"].get("err_code") == _NO_CONSUMER
-            kind = DurableGone if gone else LogUnavailable
-            raise kind(f"durable {self._durable} can't be rewound: {answer['error']}")
+            raise LogUnavailable(f"durable {self._durable} can't be rewound: {answer['error']}")
+        self._unheard = 0
+        self._say(there=True)
         self._expected = 0
+
+    async def _look_whether_it_is_there(self) -> None:
+        """The server is silent about rewinding what it doesn't have, but says at once that nobody takes a pull."""
+        inbox = self._client.new_inbox()
+        subscription = await self._client.subscribe(inbox)
+        try:
+            await self._client.publish(
+                f"{_API}.MSG.NEXT.{EVENTS.name}.{self._durable}", b'{"batch":1,"no_wait":true}', reply=inbox
+            )
+            nobody = _status(await subscription.next_msg(timeout=_ANSWER_S)) == _NOBODY
+        finally:
+            await subscription.unsubscribe()
+        self._unheard = self._unheard + 1 if nobody else 0
+        if self._unheard == _SURE:
+            self._say(there=False)
+
+    def _say(self, *, there: bool) -> None:
+        if there is not self._there:
+            self._there = there
+            self._on_there(there)
 
     async def _pull(self, take: Take) -> bool:
         """One pull: take what comes. False if the durable must be rewound."""

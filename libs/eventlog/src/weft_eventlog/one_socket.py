@@ -43,9 +43,12 @@ class OneSocket(Client):
             self._transport.drop()
 
 
-async def connected(servers: str | list[str], **options: Any) -> OneSocket:
-    """`nats.connect` with one socket. Raises what `Client.connect` raises, and leaves nothing open then."""
-    client = OneSocket()
+async def connected(servers: str | list[str], *, client: OneSocket | None = None, **options: Any) -> OneSocket:
+    """`nats.connect` with one socket. Raises what `Client.connect` raises, and leaves nothing open then.
+
+    `client`: one that was not connected yet; None: a new one.
+    """
+    client = client or OneSocket()
     try:
         await client.connect(servers, **options)
         end_if_cancelled()

@@ -7,9 +7,7 @@ from its beginning (`durable_reader`), so the fold sees every commit once, in or
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any
 
-import structlog
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from weft_contracts.commit import Commit, Recorded
@@ -18,7 +16,7 @@ from weft_contracts.permissions import WORKER_PAYLOAD_BYTES
 from weft_contracts.topology import worker_durable
 
 from weft_eventlog import ordered_consumer
-from weft_eventlog.durable_reader import DurableGone, DurableReader
+from weft_eventlog.durable_reader import DurableReader
 from weft_eventlog.errors import LogUnavailable
 from weft_eventlog.log import EventLog, Trace
 
@@ -26,8 +24,6 @@ _PULL = 200
 _ECHO = 5.0
 """Seconds that a worker waits for its own commit to come back."""
 _REMEMBERED = 4096
-_AGAIN = 0.5
-_log: Any = structlog.get_logger(part="weft.worker_log")
 
 Fold = Callable[[Recorded], Awaitable[None] | None]
 
@@ -46,6 +42,11 @@ class WorkerLog:
     def position(self) -> int:
         """Sequence of the last folded commit of this worker's part."""
         return self._reader.position
+
+    @position.setter
+    def position(self, sequence: int) -> None:
+        """Go on behind what was folded through another connection."""
+        self._reader.position = sequence
 
     @property
     def caught_up(self) -> asyncio.Event:
@@ -68,12 +69,7 @@ class WorkerLog:
         async def take(message: Msg) -> None:
             await self._take(message, fold)
 
-        while True:
-            try:
-                await self._reader.run(take)
-            except DurableGone as error:  # the registry makes it anew
-                _log.info("log not reached", node=self._node, error=str(error))
-                await asyncio.sleep(_AGAIN)
+        await self._reader.run(take)
 
     async def _find_in_own_part(self, commit: Commit, upto: int | None) -> int | None:
         """A worker may not read the stream; what it appended comes back through its durable."""

@@ -16,9 +16,7 @@ _OBSERVERS_SUBSCRIPTIONS = 16
 
 def mesh_exports() -> AccountExports:
     """What workers and observers can reach of the account MESH."""
-    return AccountExports(
-        workers=_services(catalogue.WORKER_IMPORTS), observers=_services(catalogue.OBSERVER_IMPORTS)
-    )
+    return AccountExports(workers=_services(catalogue.WORKER_IMPORTS), observers=_services(catalogue.OBSERVER_IMPORTS))
 
 
 def _services(shared: Iterable[catalogue.SharedSubject]) -> tuple[ServiceExport, ...]:

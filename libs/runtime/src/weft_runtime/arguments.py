@@ -4,12 +4,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from weft_runtime.settings import BAD_SETTINGS, ServiceSettings
+from weft_runtime.settings import BAD_SETTINGS, ProcessSettings
 
 _BOUNDS = (("exclusiveMinimum", "above"), ("minimum", "from"), ("exclusiveMaximum", "below"), ("maximum", "up to"))
 
 
-def refuse_arguments(program: str, settings: type[ServiceSettings], arguments: Sequence[str]) -> None:
+def refuse_arguments(program: str, settings: type[ProcessSettings], arguments: Sequence[str]) -> None:
     """Return where there are none. Raises SystemExit: 0 after the help, 2 for an argument that means nothing."""
     if not arguments:
         return
@@ -20,7 +20,7 @@ def refuse_arguments(program: str, settings: type[ServiceSettings], arguments: S
     raise SystemExit(BAD_SETTINGS)
 
 
-def _help(program: str, settings: type[ServiceSettings]) -> str:
+def _help(program: str, settings: type[ProcessSettings]) -> str:
     properties: dict[str, dict[str, Any]] = settings.model_json_schema()["properties"]
     rows = [(f"WEFT_{name.upper()}", _default(about), _range(about)) for name, about in properties.items()]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]

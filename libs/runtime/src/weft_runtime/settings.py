@@ -18,8 +18,8 @@ class BadSetting(ValueError):
     """A setting whose value can't be used, such as a file that isn't there. Its text is one sentence for people."""
 
 
-class ServiceSettings(BaseSettings):
-    """Where the log is, where the service listens, how it speaks of itself.
+class ProcessSettings(BaseSettings):
+    """Where the log is, where the process listens, how it speaks of itself: of services and observers alike.
 
     Values out of their range end the process with status 2 and one sentence each on standard error.
     """
@@ -30,20 +30,12 @@ class ServiceSettings(BaseSettings):
     """One server or several, separated by commas."""
     nats_credentials: Path | None = None
     """Credentials file (token and seed); none: a server without accounts."""
-    nats_store: Path | None = None
-    """A folder on the disk to which the log's server writes, where that is this machine's: its room is looked at."""
-    tls_folder: Path | None = None
-    """Folder with `authority.pem`, `certificate.pem` and `key.pem`: the service speaks TLS. None: plain."""
     http_host: str = "127.0.0.1"
     http_port: Annotated[int, Field(ge=0, le=65535)] = 0
     """Health, readiness and metrics; 0: any free port."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "json", "console"] = "auto"
     """auto: console on a terminal, JSON lines elsewhere."""
-    otlp_endpoint: Annotated[str | None, Field(pattern=HTTP_URL)] = None
-    """Where traces go by OTLP over HTTP, such as `http://127.0.0.1:4318`; none: nowhere."""
-    snapshot_every: Annotated[int, Field(ge=1, le=10_000_000)] = 10_000
-    """Commits from one snapshot of a fold to the next: what a start folds at most takes a third of a second."""
     lifeline_fd: int | None = None
     """A pipe inherited from the launcher: when it closes, the service stops."""
     stop_timeout: Annotated[float, Field(gt=0, le=600)] = 10.0
@@ -56,6 +48,19 @@ class ServiceSettings(BaseSettings):
             for sentence in faults(error):
                 print(sentence, file=sys.stderr)
             raise SystemExit(BAD_SETTINGS) from None
+
+
+class ServiceSettings(ProcessSettings):
+    """What services share besides."""
+
+    nats_store: Path | None = None
+    """A folder on the disk to which the log's server writes, where that is this machine's: its room is looked at."""
+    tls_folder: Path | None = None
+    """Folder with `authority.pem`, `certificate.pem` and `key.pem`: the service speaks TLS. None: plain."""
+    otlp_endpoint: Annotated[str | None, Field(pattern=HTTP_URL)] = None
+    """Where traces go by OTLP over HTTP, such as `http://127.0.0.1:4318`; none: nowhere."""
+    snapshot_every: Annotated[int, Field(ge=1, le=10_000_000)] = 10_000
+    """Commits from one snapshot of a fold to the next: what a start folds at most takes a third of a second."""
 
 
 def faults(error: ValidationError) -> list[str]:

@@ -1,4 +1,4 @@
-"""A collector of traces on loopback: it takes OTLP over HTTP as any collector does, and keeps the spans."""
+"""A collector on loopback: it takes OTLP over HTTP as any collector does, and keeps the spans and the log records."""
 
 import gzip
 import threading
@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest, ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
 
-PATH = "/v1/traces"
+TRACES, LOGS = "/v1/traces", "/v1/logs"
 CORRELATION_ID = "weft.correlation_id"
 
 
@@ -34,11 +35,28 @@ class CollectedSpan:
         return self.attributes.get(CORRELATION_ID)
 
 
+@dataclass(frozen=True, slots=True)
+class CollectedRecord:
+    """One log record as it arrived."""
+
+    service: str
+    event: str
+    severity: str
+    body: Any
+    trace_id: str
+    """Empty for none."""
+    attributes: dict[str, Any]
+    at_ns: int
+
+
 class Collector:
     """A context manager; `url` is what WEFT_OTLP_ENDPOINT names."""
 
     def __init__(self) -> None:
         self._spans: list[CollectedSpan] = []
+        self._records: list[CollectedRecord] = []
+        self.refusing = False
+        """Whether it answers that it can't take anything just now."""
         self._lock = threading.Lock()
         collector = self
 
@@ -47,10 +65,18 @@ class Collector:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
-                if self.path != PATH or self.headers["content-type"] != "application/x-protobuf":
+                if self.path not in (TRACES, LOGS) or self.headers["content-type"] != "application/x-protobuf":
                     self._answer(404, b"")
                     return
-                collector._take(gzip.decompress(body) if self.headers["content-encoding"] == "gzip" else body)
+                if collector.refusing:
+                    self._answer(503, b"")
+                    return
+                plain = gzip.decompress(body) if self.headers["content-encoding"] == "gzip" else body
+                if self.path == LOGS:
+                    collector._take_records(plain)
+                    self._answer(200, ExportLogsServiceResponse().SerializeToString())
+                    return
+                collector._take(plain)
                 self._answer(200, ExportTraceServiceResponse().SerializeToString())
 
             def _answer(self, status: int, body: bytes) -> None:
@@ -81,6 +107,12 @@ class Collector:
         with self._lock:
             return list(self._spans)
 
+    @property
+    def records(self) -> list[CollectedRecord]:
+        """All log records that came so far."""
+        with self._lock:
+            return list(self._records)
+
     def of_trace(self, trace_id: str) -> list[CollectedSpan]:
         """The spans of one trace so far."""
         return [span for span in self.spans if span.trace_id == trace_id]
@@ -106,9 +138,31 @@ class Collector:
             with self._lock:
                 self._spans.extend(found)
 
+    def _take_records(self, body: bytes) -> None:
+        request = ExportLogsServiceRequest.FromString(body)
+        for resource in request.resource_logs:
+            service = {each.key: each.value.string_value for each in resource.resource.attributes}["service.name"]
+            found = [
+                CollectedRecord(
+                    service,
+                    record.event_name,
+                    record.severity_text,
+                    _value(record.body),
+                    record.trace_id.hex(),
+                    {each.key: _value(each.value) for each in record.attributes},
+                    record.time_unix_nano,
+                )
+                for scope in resource.scope_logs
+                for record in scope.log_records
+            ]
+            with self._lock:
+                self._records.extend(found)
+
 
 def _value(value: Any) -> Any:
     kind = value.WhichOneof("value")
     if kind == "array_value":
         return [_value(each) for each in value.array_value.values]
+    if kind == "kvlist_value":
+        return {each.key: _value(each.value) for each in value.kvlist_value.values}
     return getattr(value, kind) if kind else None

@@ -13,7 +13,7 @@ from weft_contracts.ids import NodeId
 from weft_eventlog import apply_topology
 from weft_eventlog.one_socket import OneSocket
 from weft_identity import trust
-from weft_identity.mesh_exports import grants, mesh_exports, service_credentials, worker_grants
+from weft_identity.mesh_exports import mesh_exports, observer_grants, service_credentials, worker_grants
 from weft_identity.nkey import KeyPair, Role
 from weft_servers import nats_server
 
@@ -69,11 +69,19 @@ class MeshServer:
         token = self.trust.worker_token(key.public, node, worker_grants(party))
         return await self.connect(token, key, party.inbox, options)
 
+    def observer_file(self, name: str) -> Path:
+        """A credentials file of somebody outside who may listen from a place of that name."""
+        path = self.folder / f"{name}.creds"
+        path.write_text(self._observer(name).text())
+        return path
+
     async def observer(self, name: str) -> Client:
-        """Connect as somebody outside who may listen."""
-        party = catalogue.observer(name)
-        credentials = self.trust.user(trust.Account.OBSERVERS, name, grants(party))
-        return await self.connect(credentials.token, KeyPair.from_seed(credentials.seed), party.inbox, {})
+        """Connect as somebody outside who may listen from a place of that name."""
+        made = self._observer(name)
+        return await self.connect(made.token, KeyPair.from_seed(made.seed), catalogue.observer(name).inbox, {})
+
+    def _observer(self, name: str) -> trust.Credentials:
+        return self.trust.user(trust.Account.OBSERVERS, name, observer_grants(catalogue.observer(name)))
 
     async def root(self) -> Client:
         """Connect with every right inside MESH: for looking, and for what no service may do."""

@@ -2,23 +2,26 @@
 
 import json
 import os
+import shlex
 import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from weft_client.failure import Exit, Failure
 from weft_client.units import span
 from weft_embedded import run_file
-from weft_embedded.observers import TLS, Observers
+from weft_embedded.observers import TLS, Observers, Wish
 from weft_embedded.state import read_json
 
 from weft_cli import locate
 from weft_cli.outcome import show as show_json
 from weft_cli.outcome import tell
 from weft_cli.render import age, table
+
+_LEAST_KEPT_S, _MOST_KEPT_S = 3_600, 365 * 86_400
 
 
 def show(folder: Path | None, trust: Path | None, *, as_json: bool) -> None:
@@ -33,10 +36,11 @@ def show(folder: Path | None, trust: Path | None, *, as_json: bool) -> None:
             each.name,
             f"{age(now - each.made_at)} ago",
             "never" if each.expires_at is None else f"in {age(each.expires_at - now)}",
+            "nothing: add it anew" if each.begins is None else f"from {each.begins} on",
         )
         for each in known
     ]
-    table(("observer", "made", "expires"), rows)
+    table(("observer", "made", "expires", "hears"), rows)
 
 
 def add(
@@ -44,21 +48,27 @@ def add(
     trust: Path | None,
     nats: str | None,
     name: str,
+    since: Literal["now", "start"],
+    keep: str,
     expires: str | None,
     out: Path | None,
     *,
     as_json: bool,
 ) -> None:
-    """Make a credential and write it to a file that only its owner can read. Raises Failure."""
+    """Make a place and a credential, and write that to a file that only its owner can read. Raises Failure."""
+    kept = span(keep, "--keep")
+    if not _LEAST_KEPT_S <= kept <= _MOST_KEPT_S:
+        raise Failure(f"--keep {keep}: a place is kept for 1h to 365d", Exit.USAGE)
+    wish = Wish(name, since == "start", kept, None if expires is None else span(expires))
     observers = _observers(folder, trust)
-    url, lasts = _url(folder, nats), None if expires is None else span(expires)
+    url = _url(folder, nats)
     file = (out or observers.folder / f"{name}.creds").absolute()
     pem = file.with_suffix(".pem")
     if pem == file:
         raise Failure(f"--out {out}: the mesh's certificate comes to lie there; name it NAME.creds", Exit.USAGE)
     if url.startswith(TLS) and pem.exists():
         raise Failure(f"{pem} is there already: name another file with --out", Exit.USAGE)
-    _write_secret(file, lambda: observers.add(name, lasts), own=out is None)
+    _write_secret(file, lambda: observers.add(wish, url), own=out is None)
     if url.startswith(TLS):
         pem.write_text(observers.authority())
     if as_json:
@@ -66,11 +76,12 @@ def add(
         show_json({"observer": name, "url": url, "credential": str(file), "authority": authority})
         return
     print(f"{name} may listen with {file}, which is a secret")
-    shown = [url, str(file)]
+    settings = {"WEFT_NATS_URL": url, "WEFT_NATS_CREDENTIALS": str(file)}
     if url.startswith(TLS):
-        shown.append(str(pem))
+        settings["WEFT_NATS_AUTHORITY"] = str(pem)
         print(f"and knows the mesh by {pem}, which is none")
-    print(f"for example: python docs/observer/node_transitions.py {' '.join(shown)}")
+    said = " ".join(f"{key}={shlex.quote(value)}" for key, value in settings.items())
+    print(f"for example: {said} python docs/observer/node_transitions.py")
 
 
 def _write_secret(file: Path, made: Callable[[], str], *, own: bool) -> None:
