@@ -1,11 +1,12 @@
-"""Where an observer's secret goes."""
+"""Where an observer's secret goes, and how long its place is kept."""
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from weft_cli.commands import observers
 from weft_client.failure import Exit, Failure
-from weft_embedded.observers import Observers
+from weft_embedded.observers import Observers, Wish
 from weft_embedded.state import State
 from weft_identity import trust
 from weft_identity.mesh_exports import mesh_exports
@@ -21,8 +22,27 @@ def state(tmp_path: Path) -> State:
     return made
 
 
-def add(state: State, out: Path | None = None, name: str = "press") -> None:
-    observers.add(state.folder, None, NATS, name, None, out, as_json=False)
+@pytest.fixture(autouse=True)
+def placed(monkeypatch: pytest.MonkeyPatch) -> list[Wish]:
+    """The places that the log's server was asked for; there is none here."""
+    asked: list[Wish] = []
+
+    async def make(self: Observers, wish: Wish, url: str) -> int:
+        asked.append(wish)
+        return 1
+
+    monkeypatch.setattr(Observers, "_make_place", make)
+    return asked
+
+
+def add(
+    state: State,
+    out: Path | None = None,
+    name: str = "press",
+    since: Literal["now", "start"] = "now",
+    keep: str = "30d",
+) -> None:
+    observers.add(state.folder, None, NATS, name, since, keep, None, out, as_json=False)
 
 
 def test_without_a_word_about_it_a_secret_lies_in_the_state_and_nowhere_else(
@@ -44,9 +64,9 @@ def test_it_goes_where_it_is_told_for_its_owners_eyes_from_the_first_byte_on(
     modes: list[int] = []
     real = Observers.add
 
-    def watched(self: Observers, name: str, expires_in_s: int | None) -> str:
+    def watched(self: Observers, wish: Wish, nats_url: str) -> str:
         modes.append((tmp_path / "mine").stat().st_mode & 0o777)
-        return real(self, name, expires_in_s)
+        return real(self, wish, nats_url)
 
     monkeypatch.setattr(Observers, "add", watched)
     add(state, tmp_path / "mine")
@@ -74,3 +94,40 @@ def test_a_name_that_is_taken_leaves_no_file(state: State, tmp_path: Path) -> No
     with pytest.raises(Failure, match="there is an observer press already"):
         add(state, tmp_path / "second")
     assert not (tmp_path / "second").exists()
+
+
+def test_its_place_begins_and_is_kept_as_it_was_asked_for(state: State, placed: list[Wish]) -> None:
+    add(state)
+    add(state, name="lake", since="start", keep="12h")
+    assert [Wish("press", False, 30 * 86_400), Wish("lake", True, 12 * 3_600)] == placed
+
+
+@pytest.mark.parametrize("keep", ["59m", "366d", "for ever"])
+def test_a_place_is_kept_for_a_bounded_time(state: State, keep: str, placed: list[Wish]) -> None:
+    with pytest.raises(Failure, match="--keep"):
+        add(state, keep=keep)
+    assert [] == placed
+
+
+def test_where_the_log_is_away_nobody_is_added_and_no_file_is_left(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr("weft_embedded.observers._CONNECT_S", 0.2)
+    with pytest.raises(Failure, match="there is no place for press yet: the event log at nats://"):
+        observers.add(state.folder, None, "nats://127.0.0.1:1", "press", "now", "30d", None, None, as_json=False)
+    assert [] == Observers(state.trust).known()
+    assert not (state.folder / "observers" / "press.creds").exists()
+
+
+def test_one_that_knows_no_place_is_shown_as_hearing_nothing(state: State, capsys: pytest.CaptureFixture[str]) -> None:
+    (state.trust / "observers.json").write_text('{"observers":[{"name":"old","key":"U","made_at":1.0}]}')
+    observers.show(state.folder, None, as_json=False)
+    assert "nothing: add it anew" in capsys.readouterr().out
+
+
+def test_there_are_only_so_many(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weft_embedded.observers.OBSERVERS", 1)
+    add(state)
+    with pytest.raises(Failure, match="there are 1 observers, and no more may be"):
+        add(state, name="second")

@@ -78,5 +78,12 @@ def test_two_workers_share_no_subject_that_they_may_publish_to() -> None:
     assert set() == one & other
 
 
-def test_an_observer_may_publish_nothing() -> None:
-    assert () == permissions.observer("o").publish
+def test_two_observers_share_no_subject_that_they_may_publish_to_and_none_is_a_fact_a_lease_or_a_signal() -> None:
+    one, other = (set(permissions.observer(name).publish) for name in ("o", "other"))
+    assert set() == one & other
+    assert [] == [subject for subject in one if not subject.startswith("$JS.")]
+
+
+def test_what_an_observer_may_send_is_what_its_account_reaches() -> None:
+    reached = [each.subject for each in permissions.OBSERVER_IMPORTS]
+    assert all(any(overlap(filter, subject) for filter in reached) for subject in permissions.observer("o").publish)

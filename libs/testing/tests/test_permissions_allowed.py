@@ -272,14 +272,3 @@ async def test_a_worker_holds_its_lease_and_signals_its_load(mesh: MeshServer) -
     await worker.publish(subjects.node_signal(ONE, "load"), b"{}")
     await flushed(worker)
     assert (b"{}", b"{}") == ((await leases.next_msg(30)).data, (await heard.next_msg(30)).data)
-
-
-async def test_an_observer_hears_events_and_signals_of_services_as_they_happen(mesh: MeshServer) -> None:
-    observer = await mesh.observer("o")
-    events, signals = await observer.subscribe("weft.ev.>"), await observer.subscribe("weft.sig.>")
-    await flushed(observer)
-    scheduler = await mesh.service("scheduler")
-    await scheduler.publish("weft.ev.node.n-one.assigned", b"[]")
-    await scheduler.publish("weft.sig.service.scheduler.demand", b"{}")
-    assert "weft.ev.node.n-one.assigned" == (await events.next_msg(30)).subject
-    assert "weft.sig.service.scheduler.demand" == (await signals.next_msg(30)).subject

@@ -1,4 +1,4 @@
-"""What services must not do, as a fence against mistakes, and observers not at all."""
+"""What services must not do, as a fence against mistakes."""
 
 import pytest
 from weft_contracts import catalogue, subjects
@@ -76,33 +76,3 @@ async def test_a_service_must_not_listen_to(mesh: MeshServer, subject: str) -> N
     gateway = await mesh.service("gateway")
     await gateway.subscribe(subject)
     assert [subject.lower()] == await denied(mesh, gateway)
-
-
-# observers
-
-
-@pytest.mark.parametrize(
-    "subject",
-    [
-        "weft.ev.node.n-one.joined",
-        "weft.lease.node.n-one",
-        "weft.sig.node.n-one.load",
-        f"{API}.STREAM.INFO.EVENTS",
-        f"{API}.DIRECT.GET.EVENTS",
-        f"{API}.CONSUMER.CREATE.EVENTS",
-        "$KV.credentials.n-one",
-        "_INBOX_registry.x",
-    ],
-)
-@pytest.mark.usefixtures("unchanged")
-async def test_an_observer_must_not_send(mesh: MeshServer, subject: str) -> None:
-    observer = await mesh.observer("o")
-    await observer.publish(subject, b'{"seq":1}', reply="_INBOX_o.x")
-    assert [subject.lower()] == await denied(mesh, observer)
-
-
-@pytest.mark.parametrize("subject", ["weft.lease.>", "weft.usage.>", "weft.timer.>", "$KV.>", "_INBOX.>", ">"])
-async def test_an_observer_must_not_listen_to(mesh: MeshServer, subject: str) -> None:
-    observer = await mesh.observer("o")
-    await observer.subscribe(subject)
-    assert [subject.lower()] == await denied(mesh, observer)
