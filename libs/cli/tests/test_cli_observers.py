@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 from weft_cli.commands import observers
 from weft_client.failure import Exit, Failure
-from weft_embedded.observers import Observers, Wish
+from weft_embedded.observers import NewObserver, Observers
 from weft_embedded.state import State
 from weft_identity import trust
 from weft_identity.mesh_exports import mesh_exports
@@ -23,12 +23,12 @@ def state(tmp_path: Path) -> State:
 
 
 @pytest.fixture(autouse=True)
-def placed(monkeypatch: pytest.MonkeyPatch) -> list[Wish]:
+def placed(monkeypatch: pytest.MonkeyPatch) -> list[NewObserver]:
     """The places that the log's server was asked for; there is none here."""
-    asked: list[Wish] = []
+    asked: list[NewObserver] = []
 
-    async def make(self: Observers, wish: Wish, url: str) -> int:
-        asked.append(wish)
+    async def make(self: Observers, new: NewObserver, url: str) -> int:
+        asked.append(new)
         return 1
 
     monkeypatch.setattr(Observers, "_make_place", make)
@@ -64,9 +64,9 @@ def test_it_goes_where_it_is_told_for_its_owners_eyes_from_the_first_byte_on(
     modes: list[int] = []
     real = Observers.add
 
-    def watched(self: Observers, wish: Wish, nats_url: str) -> str:
+    def watched(self: Observers, new: NewObserver, nats_url: str) -> str:
         modes.append((tmp_path / "mine").stat().st_mode & 0o777)
-        return real(self, wish, nats_url)
+        return real(self, new, nats_url)
 
     monkeypatch.setattr(Observers, "add", watched)
     add(state, tmp_path / "mine")
@@ -96,14 +96,14 @@ def test_a_name_that_is_taken_leaves_no_file(state: State, tmp_path: Path) -> No
     assert not (tmp_path / "second").exists()
 
 
-def test_its_place_begins_and_is_kept_as_it_was_asked_for(state: State, placed: list[Wish]) -> None:
+def test_its_place_begins_and_is_kept_as_it_was_asked_for(state: State, placed: list[NewObserver]) -> None:
     add(state)
     add(state, name="lake", since="start", keep="12h")
-    assert [Wish("press", False, 30 * 86_400), Wish("lake", True, 12 * 3_600)] == placed
+    assert [NewObserver("press", False, 30 * 86_400), NewObserver("lake", True, 12 * 3_600)] == placed
 
 
 @pytest.mark.parametrize("keep", ["59m", "366d", "for ever"])
-def test_a_place_is_kept_for_a_bounded_time(state: State, keep: str, placed: list[Wish]) -> None:
+def test_a_place_is_kept_for_a_bounded_time(state: State, keep: str, placed: list[NewObserver]) -> None:
     with pytest.raises(Failure, match="--keep"):
         add(state, keep=keep)
     assert [] == placed

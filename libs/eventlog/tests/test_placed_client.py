@@ -80,7 +80,7 @@ async def start(mesh_server: MeshServer, told: list[bool]) -> AsyncIterator[Star
             user_credentials=str(mesh_server.observer_file(NAME)),
             inbox_prefix=f"_INBOX_{NAME}".encode(),
             max_reconnect_attempts=-1,
-            reconnect_time_wait=0.1,
+            reconnect_time_wait=1,
         )
         durable = PLACE.name
         subscription = await client.jetstream().pull_subscribe("weft.ev.>", durable, "EVENTS", ConsumerConfig())

@@ -45,7 +45,7 @@ class Observer:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class NewObserver:
     """What somebody who adds an observer wants of it."""
 
     name: str
@@ -76,20 +76,20 @@ class Observers:
         all_ = [Observer(**each) for each in found.get("observers", [])]
         return sorted((o for o in all_ if o.expires_at is None or o.expires_at > time.time()), key=lambda o: o.name)
 
-    def add(self, wish: Wish, nats_url: str) -> str:
+    def add(self, new: NewObserver, nats_url: str) -> str:
         """Make a place and a credential; returns the text of its file. Raises Failure."""
-        name, known = wish.name, self.known()
+        name, known = new.name, self.known()
         if not is_id(name):
             raise Failure(f"{name!r} is no name of an observer: 1 to 40 of a-z, 0-9 and -", Exit.USAGE)
         if any(each.name == name for each in known):
             raise Failure(f"there is an observer {name} already: remove it, or choose another name")
         if len(known) >= OBSERVERS:
             raise Failure(f"there are {OBSERVERS} observers, and no more may be: remove one that nobody needs")
-        begins = asyncio.run(self._make_place(wish, nats_url))
+        begins = asyncio.run(self._make_place(new, nats_url))
         party = catalogue.observer(name)
-        made = self._trust.user(Account.OBSERVERS, name, observer_grants(party), expires_in_s=wish.expires_in_s)
+        made = self._trust.user(Account.OBSERVERS, name, observer_grants(party), expires_in_s=new.expires_in_s)
         now = time.time()
-        expires_at = None if wish.expires_in_s is None else now + wish.expires_in_s
+        expires_at = None if new.expires_in_s is None else now + new.expires_in_s
         self._write([*known, Observer(name, KeyPair.from_seed(made.seed).public, now, expires_at, begins)])
         return made.text()
 
@@ -109,18 +109,18 @@ class Observers:
         asyncio.run(self._shut_out(name, {each.key: int(time.time()) for each in gone}, nats_url))
         self._write([each for each in known if each.name != name])
 
-    async def _make_place(self, wish: Wish, url: str) -> int:
+    async def _make_place(self, new: NewObserver, url: str) -> int:
         """Where the observer begins. What an earlier one of its name left is gone."""
         from weft_eventlog import LogUnavailable, apply_durable, drop_durable, last_sequence
 
         try:
-            async with self._connected(Account.MESH, catalogue.observer_maker(wish.name), url) as client:
-                begins = 1 if wish.from_start else await last_sequence(client) + 1
-                place = observer_durable(wish.name, begins, wish.kept_s)
+            async with self._connected(Account.MESH, catalogue.observer_maker(new.name), url) as client:
+                begins = 1 if new.from_start else await last_sequence(client) + 1
+                place = observer_durable(new.name, begins, new.kept_s)
                 await drop_durable(client, place)
                 await apply_durable(client, place)
         except LogUnavailable as error:
-            raise Failure(f"there is no place for {wish.name} yet: {error}") from None
+            raise Failure(f"there is no place for {new.name} yet: {error}") from None
         return begins
 
     async def _shut_out(self, name: str, keys: Mapping[str, int], url: str) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from weft_client.failure import Exit, Failure
 from weft_client.units import span
 from weft_embedded import run_file
-from weft_embedded.observers import TLS, Observers, Wish
+from weft_embedded.observers import TLS, NewObserver, Observers
 from weft_embedded.state import read_json
 
 from weft_cli import locate
@@ -59,7 +59,7 @@ def add(
     kept = span(keep, "--keep")
     if not _LEAST_KEPT_S <= kept <= _MOST_KEPT_S:
         raise Failure(f"--keep {keep}: a place is kept for 1h to 365d", Exit.USAGE)
-    wish = Wish(name, since == "start", kept, None if expires is None else span(expires))
+    new = NewObserver(name, since == "start", kept, None if expires is None else span(expires))
     observers = _observers(folder, trust)
     url = _url(folder, nats)
     file = (out or observers.folder / f"{name}.creds").absolute()
@@ -68,7 +68,7 @@ def add(
         raise Failure(f"--out {out}: the mesh's certificate comes to lie there; name it NAME.creds", Exit.USAGE)
     if url.startswith(TLS) and pem.exists():
         raise Failure(f"{pem} is there already: name another file with --out", Exit.USAGE)
-    _write_secret(file, lambda: observers.add(wish, url), own=out is None)
+    _write_secret(file, lambda: observers.add(new, url), own=out is None)
     if url.startswith(TLS):
         pem.write_text(observers.authority())
     if as_json:
