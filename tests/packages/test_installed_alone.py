@@ -1,4 +1,4 @@
-"""Each service, and the engine, from a wheel in an environment of its own: with what it declares and no more.
+"""Each service, the engine and the observers, from wheels, each in an environment of its own: with what it declares.
 
 About 40 s on two busy cores with a warm cache: environments share uv's cache by hard links.
 """
@@ -57,6 +57,13 @@ SERVICES = [
 ]
 ENGINE = alone(
     "weft-engine[llamacpp,openai]", TABLES, {"fastapi"}, CONTROL, {"opentelemetry-sdk", "psutil", "weft-servers"}
+)
+OBSERVER = alone(
+    "weft-observer",
+    TABLES,
+    DOOR,
+    NODE,
+    {"weft-fleet", "weft-identity", "weft-placement", "weft-servers", "weft-dataplane"},
 )
 
 IMPORT_ALL = """
@@ -166,3 +173,13 @@ def test_the_engine_runs_with_its_declared_dependencies_alone(lock: Path, tmp_pa
     refused = run([python, "-m", ENGINE.module, "--launch", str(tmp_path / "none.json")], expected=3)
     assert "can't be read" in refused.stdout
     assert 0 == run([python, "-m", ENGINE.module, "--help"]).returncode
+
+
+def test_the_observers_run_with_their_declared_dependencies_alone(lock: Path, tmp_path: Path) -> None:
+    python, came = install(OBSERVER, lock, tmp_path)
+    assert set() == came & OBSERVER.without
+    assert 10 < int(run([python, "-I", "-c", IMPORT_ALL]).stdout)
+    for name, settings in {"webhook": {"WEBHOOK_URL", "WEBHOOK_SECRET_FILE"}, "otlp": {"OTLP_ENDPOINT"}}.items():
+        refused = run([python, "-m", f"weft_observer.{name}"], expected=2)
+        assert {f"WEFT_{each}: field required" for each in settings} == set(refused.stderr.splitlines())
+        assert "WEFT_NATS_URL" in run([python, "-m", f"weft_observer.{name}", "--help"]).stdout
