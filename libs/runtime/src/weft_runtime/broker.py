@@ -1,56 +1,27 @@
-"""A service's one broker: FastStream's, on a connection as all of the mesh has it."""
+"""FastStream's broker on a service's one connection, for who wants subscribers of its kind.
 
-from collections.abc import Callable
+Import it where one is made: it takes a quarter of a second that no start should pay for nothing.
+"""
 
 from faststream.nats import NatsBroker
 from nats.aio.client import Client
-from weft_contracts import permissions
-from weft_contracts.catalogue import Writer
-from weft_contracts.formats import connection_name
-from weft_eventlog import one_socket
-
-from weft_runtime.connection import Options, lasting, read_credentials, signed
-from weft_runtime.health import Health
-from weft_runtime.settings import ServiceSettings
-from weft_runtime.tls_settings import nats_tls
 
 
 class _Broker(NatsBroker):
-    """Connects as all of the mesh does.
+    """On a connection that is there.
 
     FastStream's own connection ends its task when it is refused, also the one that reconnects: unseen, and for good.
     """
 
-    def __init__(self, servers: list[str], options: Options) -> None:
-        super().__init__(servers, graceful_timeout=2.0, logger=None)
-        self._servers = servers
-        self._options = options
+    def __init__(self, client: Client) -> None:
+        super().__init__(graceful_timeout=2.0, logger=None)
+        self._client = client
 
     async def _connect(self) -> Client:
-        client = await one_socket.connected(self._servers, **self._options)
-        self.config.connect(client)
-        return client
+        self.config.connect(self._client)
+        return self._client
 
 
-def make_broker(
-    name: Writer,
-    settings: ServiceSettings,
-    health: Health | None = None,
-    on_closed: Callable[[], None] | None = None,
-) -> NatsBroker:
-    """The service's one broker and so its one connection, with its own inbox prefix and credentials.
-
-    Raises BadSetting.
-    """
-    options = lasting(lambda: broker._connection, health, on_closed) | nats_tls(settings)  # pyright: ignore
-    options |= {"name": connection_name(name), "inbox_prefix": permissions.service(name).inbox.encode()}
-    if settings.nats_credentials is not None:
-        options |= signed(*read_credentials(settings.nats_credentials))
-    broker = _Broker(settings.nats_url.split(","), options)
-    return broker
-
-
-async def connected(broker: NatsBroker) -> Client:
-    """Connect, however long NATS is away: the client itself tries for ever, with a bounded wait between tries."""
-    await broker.connect()
-    return broker._connection  # pyright: ignore
+def broker_on(client: Client) -> NatsBroker:
+    """A broker that is started and stopped with the service, and ends the connection when it is stopped."""
+    return _Broker(client)
