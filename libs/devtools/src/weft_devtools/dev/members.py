@@ -37,9 +37,18 @@ class Members:
     def __init__(self, members: Mapping[str, Member]) -> None:
         self.by_folder = {each.folder: each for each in members.values()}
         self._by_name = members
+        self._below = {name: self._closure(name) for name in members}
 
     def below(self, name: str) -> frozenset[str]:
         """A member and all that it stands on."""
+        return self._below.get(name, frozenset())
+
+    def services_on(self, name: str) -> frozenset[str]:
+        """The services that stand on a member, or are it."""
+        services = {each.service: each.name for each in self._by_name.values()}
+        return frozenset(service for service, its in services.items() if service and name in self.below(its))
+
+    def _closure(self, name: str) -> frozenset[str]:
         found: set[str] = set()
         waiting = [name]
         while waiting:
@@ -47,11 +56,6 @@ class Members:
                 found.add(one)
                 waiting += self._by_name[one].needs
         return frozenset(found)
-
-    def services_on(self, name: str) -> frozenset[str]:
-        """The services that stand on a member, or are it."""
-        services = {each.service: each.name for each in self._by_name.values()}
-        return frozenset(service for service, its in services.items() if service and name in self.below(its))
 
 
 def read(root: Path) -> Members:
