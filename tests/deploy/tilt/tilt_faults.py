@@ -10,6 +10,7 @@ from typing import Any
 from typer.testing import CliRunner
 from weft_cli.app import app
 from weft_devtools.dev import affected, members
+from weft_devtools.dev.affected import Affected
 from weft_devtools.dev.members import Members
 
 from .tilt_functions import Declared, Image, Local
@@ -26,7 +27,7 @@ _OF_KUBECTL = re.compile(r"kubectl .*?-n (\S+)")
 
 def faults(root: Path, found: Declared) -> list[str]:
     """A sentence for each; none where all of it is true. `root` is the tree's, whose folder `tilt` has the Tiltfile."""
-    tree = members.read(root)
+    tree = _tree(root)
     pods = {each["metadata"]["name"]: each for each in found.objects if each["kind"] in ("Deployment", "StatefulSet")}
     return [
         *(fault for each in found.images for fault in _of_image(root, tree, each, pods)),
@@ -39,8 +40,8 @@ def faults(root: Path, found: Declared) -> list[str]:
 
 def _of_image(root: Path, tree: Members, image: Image, pods: dict[str, Any]) -> Iterator[str]:
     here = root / "tilt"
-    containerfile = (here / image.dockerfile).resolve()
-    context = (here / image.context).resolve()
+    containerfile = _path(here, image.dockerfile)
+    context = _path(here, image.context)
     if context != root or not containerfile.is_file():
         yield f"{image.ref} is built from {image.context} by {image.dockerfile}, which isn't there"
         return
@@ -89,17 +90,17 @@ def _of_update(root: Path, tree: Members, image: Image, pod: dict[str, Any]) -> 
     wanted = {each.folder for each in tree.by_folder.values() if each.name in own}
     copies = [each for each in image.live_update if each["step"] == "sync"]
     syncs, others = copies[: -len(TOPS)], copies[-len(TOPS) :]
-    from_where = {(here / each["from"]).resolve() for each in syncs}
+    from_where = {_path(here, each["from"]) for each in syncs}
     if {root / each / "src" for each in wanted} != from_where:
         given = {path.parent.relative_to(root).as_posix() for path in from_where}
         yield f"{image.ref}: {service} stands on {sorted(wanted ^ given)} or not, and live update has it otherwise"
     (container,) = pod["spec"]["template"]["spec"]["containers"]
     mounts = {each["mountPath"] for each in container["volumeMounts"] if each["name"] == "source"}
     yield from (f"{image.ref}: {each['to']} is no volume" for each in syncs if {each["to"]} != mounts)
-    rest = {((here / each["from"]).resolve(), each["to"]) for each in others}
+    rest = {(_path(here, each["from"]), each["to"]) for each in others}
     if rest != {(root / top, f"{mount}/.others") for top in TOPS for mount in mounts}:
         yield f"{image.ref}: what is another service's, or a test, has the image built anew"
-    locks = {(here / each).resolve() for each in image.live_update[0]["files"]}
+    locks = {_path(here, each) for each in image.live_update[0]["files"]}
     made_of = {
         root / "pyproject.toml",
         root / "requirements.lock",
@@ -107,10 +108,10 @@ def _of_update(root: Path, tree: Members, image: Image, pod: dict[str, Any]) -> 
     }
     if locks != made_of:
         yield f"{image.ref}: what the environment is made of is not what live update falls back on"
-    yield from _of_restarts(root, tree, image, service)
+    yield from _of_restarts(root, image, service)
 
 
-def _of_restarts(root: Path, tree: Members, image: Image, service: str) -> Iterator[str]:
+def _of_restarts(root: Path, image: Image, service: str) -> Iterator[str]:
     """Who starts anew for a file is who `weft dev` starts anew for it."""
     runs = [
         (each["command"], [os.path.normpath(f"tilt/{one}") for one in each["trigger"]])
@@ -120,7 +121,7 @@ def _of_restarts(root: Path, tree: Members, image: Image, service: str) -> Itera
     for name in _sources(root):
         told = [command for command, triggers in runs if not triggers or _below_one(name, triggers)]
         whole = any(command.startswith("touch ") and "-TERM" in command for command in told)
-        by_dev = affected.affected(tree, [name])
+        by_dev = _by_dev(root, name)
         if service == affected.WORKER:
             meant = (by_dev.workers, by_dev.workers or by_dev.agents)
         else:
@@ -129,6 +130,29 @@ def _of_restarts(root: Path, tree: Members, image: Image, service: str) -> Itera
             how = "all of it" if whole else "a part of it" if told else "nothing of it"
             yield f"{image.ref}: {name} starts {how} anew, and `weft dev` has it otherwise"
             return
+
+
+@functools.cache
+def _tree(root: Path) -> Members:
+    return members.read(root)
+
+
+@functools.cache
+def _by_dev(root: Path, name: str) -> Affected:
+    """Whom `weft dev` starts anew for a file."""
+    return affected.affected(_tree(root), [name])
+
+
+@functools.cache
+def _refused(words: tuple[str, ...]) -> str:
+    """Why the command line takes no such words; empty where it does."""
+    asked = CliRunner().invoke(app, [*words, "--help"])
+    return asked.output.strip().splitlines()[-1] if asked.exit_code else ""
+
+
+def _path(folder: Path, name: str) -> Path:
+    """What a Tiltfile in a folder calls so; links stay."""
+    return Path(os.path.normpath(folder / name))
 
 
 @functools.cache
@@ -183,14 +207,13 @@ def _of_resources(root: Path, found: Declared, pods: dict[str, Any]) -> Iterator
 def _of_command(root: Path, local: Local, found: Declared) -> Iterator[str]:
     if not local.commands:
         yield f"{local.name} does nothing"
-    yield from (f"{local.name} runs in {each}" for each in local.folders if (root / "tilt" / each).resolve() != root)
+    yield from (f"{local.name} runs in {each}" for each in local.folders if _path(root / "tilt", each) != root)
     namespaces = {each["metadata"]["name"] for each in found.objects if each["kind"] == "Namespace"}
     for command in local.commands:
         words = [each.split() for each in _WEFT.findall(command)]
         for each in words:
-            asked = CliRunner().invoke(app, [*each, "--help"])
-            if asked.exit_code:
-                yield f"{local.name}: `weft {' '.join(each)}` is no command: {asked.output.strip().splitlines()[-1]}"
+            if refusal := _refused(tuple(each)):
+                yield f"{local.name}: `weft {' '.join(each)}` is no command: {refusal}"
             paths = [one for one in each if each[0] == "test" and one.startswith("services/")]
             yield from (f"{local.name}: {one} is not there" for one in paths if not (root / one / "tests").is_dir())
         if not words and not _OF_KUBECTL.search(command):

@@ -4,6 +4,7 @@ Their parameters are Tilt's own, so that a misspelt one is an error here as ther
 """
 
 import functools
+import json
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -86,10 +87,10 @@ def _files(folder: Path) -> list[Any]:
         return _rendered((folder / path).resolve())
 
     def decode_yaml_stream(text: str) -> list[Any]:
-        return [each for each in yaml.safe_load_all(text) if each is not None]
+        return json.loads(_decoded(text))
 
     def encode_yaml_stream(objects: list[Any]) -> str:
-        return yaml.safe_dump_all(objects)
+        return json.dumps(objects)  # which is YAML, too, and nobody but `k8s_yaml` reads it
 
     return [read_file, kustomize, decode_yaml_stream, encode_yaml_stream]
 
@@ -98,6 +99,11 @@ def _files(folder: Path) -> list[Any]:
 def _rendered(folder: Path) -> str:
     command = [str(Path(sys.executable).parent / "kubectl"), "kustomize", str(folder)]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=KUSTOMIZE_S).stdout
+
+
+@functools.cache
+def _decoded(text: str) -> str:
+    return json.dumps([each for each in yaml.load_all(text, yaml.CSafeLoader) if each is not None])
 
 
 def _steps() -> list[Any]:
@@ -128,7 +134,7 @@ def _resources(found: Declared) -> list[Any]:
         found.images.append(Image(ref, context, dockerfile, target, tuple(only or ()), tuple(live_update or ())))
 
     def k8s_yaml(yaml_text: str) -> None:
-        found.objects += yaml.safe_load_all(yaml_text)
+        found.objects += json.loads(yaml_text)
 
     def k8s_resource(
         workload: str = "",
