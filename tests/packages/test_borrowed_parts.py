@@ -62,7 +62,7 @@ UVICORN: list[tuple[str, Callable[[], str], tuple[str, ...]]] = [
     ("services/gateway/src/weft_gateway/inbound/http/exchange.py", lambda: source(httptools_impl), ("STATUS_LINE",)),
 ]
 OTHERS: list[tuple[str, Callable[[], str], tuple[str, ...]]] = [
-    ("libs/runtime/src/weft_runtime/broker.py", lambda: " ".join(dir(NatsBroker())), ("_connection",)),
+    ("libs/runtime/src/weft_runtime/broker.py", lambda: " ".join(dir(NatsBroker())), ("_connect",)),
     (
         "services/worker-agent/src/weft_worker_agent/outbound/mesh/mesh_trust.py",
         lambda: " ".join(dir(ssl.SSLObject)) + source(ssl),

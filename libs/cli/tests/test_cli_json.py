@@ -20,6 +20,7 @@ Weft = Callable[..., tuple[int, str, str]]
 
 WITHOUT = {
     "worker": "becomes the worker",
+    "dev": "shows what other programs say",
     "completion": "prints a shell's program",
     "test": "shows what other programs say",
     "lint": "shows what other programs say",

@@ -144,7 +144,7 @@ def test_the_help_of_an_installed_weft_has_no_commands_of_a_source_tree() -> Non
     # then
     assert (0, "") == (done.returncode, done.stderr)
     listed = {line.split()[0] for line in done.stdout.splitlines() if line.startswith("  ") and line.split()}
-    assert {*COMMANDS} - {"test", "lint"} == {*COMMANDS} & listed
+    assert {*COMMANDS} - {"dev", "test", "lint"} == {*COMMANDS} & listed
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from weft_client.api import spec_of
 from weft_client.failure import Exit, Failure
 from weft_client.remote_sources import format_of, remote_source
 from weft_client.sources import name_for
+from weft_client.specs import spec_of
 from weft_contracts.facts.source import HfSource, HttpsSource, RemoteSource, S3Source
 from weft_contracts.source_faults import fault_of_remote
 from weft_contracts.source_keys import source_key

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from weft_client.api import spec_of
 from weft_client.failure import Exit, Failure
 from weft_client.sources import ServerSource, adapter_path, fileless, local_path, name_for, plain, server_source
+from weft_client.specs import spec_of
 from weft_contracts.names import NAME
 
 

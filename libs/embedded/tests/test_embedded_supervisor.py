@@ -7,11 +7,12 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from weft_embedded import maintenance, server_process, service_process, shutdown, supervisor
+from weft_embedded import maintenance, orders, server_process, service_process, shutdown, supervisor
 from weft_embedded.service_process import Command, Process
 from weft_embedded.supervisor import Part, SupervisedPart
 from weft_servers import nats_server
@@ -81,6 +82,62 @@ async def test_a_part_that_always_ends_is_tried_for_ever_and_soon_called_hopeles
 
     assert "ended with status 1" in str(part.problem)
     assert "no such setting" in part.part.log.read_text()
+
+
+async def test_a_part_that_is_renewed_is_ended_in_order_and_starts_again_without_a_pause(
+    keep: Keep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "FIRST_PAUSE_S", 1000.0)
+    part, said = await keep(STEADY)
+    await asyncio.wait_for(part.ready.wait(), 30)
+    first = part.pid
+
+    await asyncio.wait_for(part.renew(), 30)
+    await _until(lambda: part.restarts == 1 and part.state == "ready")
+
+    assert part.pid not in (None, first)
+    assert ["ready", "started anew", "ready again"] == said
+
+
+async def test_a_part_that_waits_for_its_next_start_is_started_at_once_when_it_is_renewed(
+    keep: Keep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "FIRST_PAUSE_S", 1000.0)
+    part, _ = await keep(BROKEN)
+    await _until(lambda: part.state == "restarting")
+
+    await asyncio.wait_for(part.renew(), 30)
+
+    await _until(lambda: part.restarts == 2)
+
+
+async def test_a_held_part_that_is_renewed_stays_down(keep: Keep) -> None:
+    part, _ = await keep(STEADY)
+    await asyncio.wait_for(part.ready.wait(), 30)
+    part.part = replace(part.part, held=lambda: True)
+
+    await asyncio.wait_for(part.renew(), 30)
+    await _until(lambda: part.state == "held")
+    await asyncio.wait_for(part.renew(), 30)
+
+    assert ("held", None, 1) == (part.state, part.pid, part.restarts)
+
+
+async def test_whoever_holds_the_lifeline_gives_orders_a_line_each_and_ends_all_by_closing_it() -> None:
+    pipe, held = os.pipe()
+    heard: list[tuple[str, str]] = []
+    ended = asyncio.Event()
+    orders.follow(pipe, lambda word, part: heard.append((word, part)), ended.set)
+
+    os.write(held, orders.order(orders.ANEW, "scheduler") + b"anew-agent work")
+    await _until(lambda: len(heard) == 1)
+    os.write(held, b"er-1\n" + b"x" * 5000)
+    await _until(lambda: len(heard) == 2)
+    os.close(held)
+
+    await asyncio.wait_for(ended.wait(), 30)
+    assert [("anew", "scheduler"), ("anew-agent", "worker-1")] == heard
+    os.close(pipe)
 
 
 async def test_a_part_that_ignores_its_stop_signal_is_ended_by_force(keep: Keep) -> None:

@@ -63,6 +63,13 @@ async def start(runtime: Runtime) -> None:
             await runtime.client.publish("weft.ev.node.n-a.approved", b"[]")
         case "stubborn":
             runtime.on_stop("stubborn", never, 600)
+        case "hears":
+
+            @runtime.broker.subscriber("weft.ev.inspection.>", no_reply=True)
+            async def _(facts: list[dict[str, Any]]) -> None:
+                _log.info("heard", types=[fact["type"] for fact in facts])
+
+            runtime.spawn("traced", traced(runtime))
         case "traced":
             runtime.spawn("traced", traced(runtime))
         case other:

@@ -17,8 +17,8 @@ from weft_contracts.permissions import service
 from weft_identity import authority, trust
 from weft_identity.mesh_exports import mesh_exports, service_credentials
 from weft_identity.operator_mode import OperatorMode
-from weft_runtime.broker import make_broker
 from weft_runtime.connection import connect, read_credentials
+from weft_runtime.service_connection import connected
 from weft_runtime.settings import ServiceSettings
 from weft_runtime.tls import TlsFolder, nats_options
 from weft_servers import nats_server
@@ -54,7 +54,7 @@ class Two:
         """As a service connects."""
         credentials = self._folder / "registry.creds"
         settings = ServiceSettings(nats_url=self.url, nats_credentials=credentials, tls_folder=self._tls)
-        return await make_broker("registry", settings).connect()
+        return await connected("registry", settings)
 
     def leads_to_the_others(self) -> None:
         """Cut off who is there; who comes is refused from now on."""

@@ -24,9 +24,12 @@ Run = Callable[..., AbstractAsyncContextManager[ServiceProcess]]
 
 @pytest.fixture
 def run(mesh_server: MeshServer, tmp_path: Path) -> Run:
-    def run(behaviour: str, *, pass_fds: tuple[int, ...] = (), **settings: str) -> Any:
+    def run(behaviour: str, *, arguments: tuple[str, ...] = (), pass_fds: tuple[int, ...] = (), **settings: str) -> Any:
         return running(
-            [SMALL, behaviour], tmp_path, mesh_settings(mesh_server, "reconciler") | settings, pass_fds=pass_fds
+            [SMALL, behaviour, *arguments],
+            tmp_path,
+            mesh_settings(mesh_server, "reconciler") | settings,
+            pass_fds=pass_fds,
         )
 
     return run
@@ -59,6 +62,16 @@ async def test_a_service_says_that_it_is_well_and_ends_with_0_when_asked(run: Ru
         assert 1 == len(instances)
         assert instances.pop().startswith("reconciler-")
         assert {"reconciler"} == {line["service"] for line in service.lines()}
+        assert [] == events(service, "error") + events(service, "warning")
+
+
+async def test_a_subscriber_of_faststreams_hears_on_the_services_own_connection_and_is_told_of(run: Run) -> None:
+    async with run("hears", arguments=("00-" + "a" * 32 + "-" + "b" * 16 + "-01",)) as service:
+        await service.ready()
+        await said(service, '"heard"')
+        document = json.loads((await service.get("/asyncapi.json"))[1])
+        assert any("inspection" in name for name in document["channels"])
+        assert 0 == await service.terminate()
         assert [] == events(service, "error") + events(service, "warning")
 
 

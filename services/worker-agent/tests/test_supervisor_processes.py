@@ -214,6 +214,21 @@ async def test_an_agent_that_dies_is_started_again_and_the_hosts_run_on(start_su
     assert '"agent ended"' in running.log.read_text()
 
 
+async def test_a_supervisor_that_is_told_so_starts_its_agent_anew_at_once_and_the_hosts_run_on(
+    start_supervisor: StartSupervisor,
+) -> None:
+    running = await start_supervisor()
+    await until(running.agents)
+    host = await running.spawn("a", SLEEP)
+    first = running.agents()[0]
+
+    running.process.send_signal(signal.SIGUSR1)
+
+    await until(lambda: running.agents() not in ([], [first]))
+    assert (host, None) == ((await running.host("a")).pid, (await running.host("a")).exit_code)
+    assert '"agent started anew"' in running.log.read_text()
+
+
 WANDERER = (
     "import os, signal, time\n"
     "if not os.fork():\n"
@@ -363,6 +378,26 @@ def test_an_agent_that_keeps_dying_is_started_ever_slower_and_never_given_up() -
         now = life.due
 
     assert [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, *[LONGEST_WAIT_S] * 6] == waits
+
+
+def test_an_agent_that_is_renewed_waits_for_nothing_and_its_next_death_is_as_its_first() -> None:
+    life = AgentProcess(lambda: (2**22 + 1, -1), lambda *_args, **_fields: None)  # no process has this number
+    life.start(0.0)
+    life.ended(1, 1.0, again=True)
+    life.start(1.2)
+    life.ended(1, 2.0, again=True)
+    assert 2.4 == life.due
+    # when it waits, and when it runs
+    life.renew(2.1)
+    waited = life.due
+    life.start(2.1)
+    life.renew(3.0)
+    life.ended(-9, 3.1, again=True)
+    ran = life.due
+    life.start(3.1)
+    life.ended(1, 4.0, again=True)
+    # then
+    assert (2.1, 3.1, 4.2) == (waited, ran, life.due)
 
 
 def test_a_line_without_an_end_does_not_grow() -> None:

@@ -307,4 +307,7 @@ def found(
 if find_spec("weft_devtools") is not None:  # a source tree: its own checks are commands too
     from weft_devtools.app import declare
 
+    from weft_cli.dev_app import dev
+
+    app.command()(dev)
     declare(app)

@@ -26,26 +26,40 @@ def last_lines(path: Path, count: int) -> tuple[list[str], int]:
     return [_text(line) for line in kept], start + whole
 
 
-def follow(path: Path, place: int) -> Iterator[str | None]:
-    """Lines behind a place as they are written, for ever; None each time that there is nothing new for now."""
-    known: tuple[int, int] | None = None
-    while True:
+class LogFile:
+    """A log file that is read on from a place, over its being cut short or set aside."""
+
+    def __init__(self, path: Path, place: int) -> None:
+        self._path = path
+        self._place = place
+        self._known: tuple[int, int] | None = None
+
+    def more(self) -> list[str]:
+        """The whole lines that were written since, of at most 1 MiB."""
         data = b""
         try:
-            with path.open("rb") as file:
+            with self._path.open("rb") as file:
                 found = os.fstat(file.fileno())
-                if (found.st_dev, found.st_ino) != (known or (found.st_dev, found.st_ino)) or found.st_size < place:
-                    place = 0  # set aside and begun anew, or copied and cut short, as `weft_embedded.logs` does
-                known = (found.st_dev, found.st_ino)
-                file.seek(place)
+                identity = (found.st_dev, found.st_ino)
+                if identity != (self._known or identity) or found.st_size < self._place:
+                    self._place = 0  # set aside and begun anew, or copied and cut short, as `weft_embedded.logs` does
+                self._known = identity
+                file.seek(self._place)
                 data = file.read(_MAX_LINE)
         except FileNotFoundError:
             pass  # being renewed
         whole = data.rfind(b"\n") + 1 or (len(data) if len(data) == _MAX_LINE else 0)
-        place += whole
-        for line in data[:whole].removesuffix(b"\n").split(b"\n") if whole else ():
-            yield _text(line)
-        if not whole:
+        self._place += whole
+        return [_text(line) for line in data[:whole].removesuffix(b"\n").split(b"\n")] if whole else []
+
+
+def follow(path: Path, place: int) -> Iterator[str | None]:
+    """Lines behind a place as they are written, for ever; None each time that there is nothing new for now."""
+    file = LogFile(path, place)
+    while True:
+        lines = file.more()
+        yield from lines
+        if not lines:
             yield None
             time.sleep(_LOOK_S)
 

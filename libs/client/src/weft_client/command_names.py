@@ -14,7 +14,7 @@ SECTIONS = (
     ("Machines", ("worker", "nodes", "drain", "tokens", "nats-config", "found", "upgrade")),
     ("Who may come in", ("keys", "observers")),
     ("When much fails, and to try that", ("brake", "hold", "release")),
-    ("Around it", ("completion", "test", "lint")),
+    ("Around it", ("completion", "dev", "test", "lint")),
 )
 COMMANDS = tuple(name for _, names in SECTIONS for name in names)
 ENVIRONMENT = "WEFT_CALLED_AS"

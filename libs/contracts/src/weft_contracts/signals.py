@@ -27,7 +27,7 @@ MOST_FETCHES = 16
 """That one signal tells of."""
 
 
-class ReplicaLoad(BaseModel, frozen=True):
+class ReplicaLoad(BaseModel, frozen=True, defer_build=True):
     """An engine's load as its agent saw it."""
 
     replica: ReplicaId
@@ -37,14 +37,14 @@ class ReplicaLoad(BaseModel, frozen=True):
     steps: int
 
 
-class NodeLoad(BaseModel, frozen=True):
+class NodeLoad(BaseModel, frozen=True, defer_build=True):
     """`weft.sig.node.<node>.load`: every engine's load of a node."""
 
     node: NodeId
     replicas: tuple[ReplicaLoad, ...]
 
 
-class InstallSaid(BaseModel, frozen=True):
+class InstallSaid(BaseModel, frozen=True, defer_build=True):
     """An engine that a node installs."""
 
     engine: EngineName
@@ -64,7 +64,7 @@ class InstallSaid(BaseModel, frozen=True):
     """It goes on for longer than this node's operator finds right."""
 
 
-class LoadSaid(BaseModel, frozen=True):
+class LoadSaid(BaseModel, frozen=True, defer_build=True):
     """A replica that loads its weights on a node."""
 
     replica: ReplicaId
@@ -79,7 +79,7 @@ NO_REPLICA: Final = ReplicaId("")
 """In the place of a replica: the node is to have it whether one needs it or not."""
 
 
-class FetchSaid(BaseModel, frozen=True):
+class FetchSaid(BaseModel, frozen=True, defer_build=True):
     """A model's files that a node fetches from their source, for a replica or ahead of need. Replicas that wait for
     the same say the same."""
 
@@ -100,7 +100,7 @@ class FetchSaid(BaseModel, frozen=True):
     """Since the first was begun."""
 
 
-class MemorySaid(BaseModel, frozen=True):
+class MemorySaid(BaseModel, frozen=True, defer_build=True):
     """What a replica's processes hold of a device that it claims."""
 
     replica: ReplicaId
@@ -108,7 +108,7 @@ class MemorySaid(BaseModel, frozen=True):
     used: Bytes
 
 
-class NodeProgress(BaseModel, frozen=True):
+class NodeProgress(BaseModel, frozen=True, defer_build=True):
     """`weft.sig.node.<node>.progress`: what a node installs, fetches and loads, and what runs there holds of its
     devices."""
 
@@ -124,7 +124,7 @@ class NodeProgress(BaseModel, frozen=True):
         return bool(self.installs or self.fetches or self.loads)
 
 
-class Lease(BaseModel, frozen=True):
+class Lease(BaseModel, frozen=True, defer_build=True):
     """A sign of life. `holder` is new at each start of the process that gives it."""
 
     holder: str

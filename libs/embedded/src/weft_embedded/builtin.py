@@ -85,7 +85,9 @@ def _deploy(gateway: Gateway) -> None:
     """Ask for the model; a gateway that is busy coming up is asked again."""
     deadline = time.monotonic() + _RETRIES_S
     # on the processor, whose engine is there: for an accelerator one might have to be fetched or built first
-    spec = api.spec_of(NAME, engine_args={"gpu_layers": 0})
+    from weft_client.specs import spec_of  # of a state's life once: no later start of the launcher loads it
+
+    spec = spec_of(NAME, engine_args={"gpu_layers": 0})
     while True:
         try:
             api.deploy(gateway, NAME, spec, idempotency_key=IDEMPOTENCY_KEY)

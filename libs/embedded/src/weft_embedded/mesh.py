@@ -8,10 +8,10 @@ from pathlib import Path
 
 from weft_client.failure import Failure
 
-from weft_embedded import logs, maintenance, run_file
+from weft_embedded import logs, maintenance, orders, run_file
 from weft_embedded.founding_process import FoundingProcess
 from weft_embedded.launcher_output import LauncherOutput
-from weft_embedded.mesh_plan import SERVICES, MeshPlan, stop_order
+from weft_embedded.mesh_plan import AGENT_ANEW, SERVICES, MeshPlan, stop_order
 from weft_embedded.supervisor import Part, SupervisedPart
 
 _PART_READY_S = 90.0
@@ -29,6 +29,7 @@ class Mesh:
         self._record = record
         self._supervised: dict[str, SupervisedPart] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._renewals: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
         self._postgres_url: asyncio.Future[str] = self._loop.create_future()
         self._founded = asyncio.Event()
@@ -97,6 +98,18 @@ class Mesh:
     def hurry(self) -> None:
         """Stop waiting for what ends slowly."""
         self._hurry.set()
+
+    def obey(self, word: str, name: str) -> None:
+        """Do what whoever holds the lifeline wants (`orders`): start a part anew, or a worker's agent."""
+        part = self._supervised.get(name)
+        if part is None or word not in (orders.ANEW, orders.ANEW_AGENT):
+            self._voice.line(f"  an order that can't be followed: {word} {name}")
+        elif word == orders.ANEW:
+            task = asyncio.create_task(part.renew(), name=f"{name} anew")
+            self._renewals.add(task)
+            task.add_done_callback(self._renewals.discard)
+        else:
+            part.signal(AGENT_ANEW)
 
     def kill(self) -> None:
         """End every process by force, without waiting for that."""

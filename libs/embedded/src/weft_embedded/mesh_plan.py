@@ -1,6 +1,7 @@
 """The plan of an embedded mesh: each of its processes with settings and log, and the order in which they end."""
 
 import asyncio
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ _LOOKS_AT_DISK = ("registry", "gateway")
 BY_GATEWAY = "{gateway}"
 """In the address of NATS that workers get: the host by which each reaches the gateway."""
 WORKER_MODULE = "weft_worker_agent"
+AGENT_ANEW = signal.SIGUSR1
+"""At it a worker's supervisor starts its agent anew; the engine hosts go on."""
 _GRACE_S = {"gateway": 20.0, "worker": 25.0, "service": 15.0}
 """From the stop signal to the end by force: above what each allows itself."""
 _SERVER_GRACE_S = 10.0

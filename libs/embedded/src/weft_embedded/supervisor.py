@@ -1,6 +1,8 @@
 """One part of the mesh, kept running: started, watched, started again, ended in order."""
 
 import asyncio
+import contextlib
+import os
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -57,6 +59,8 @@ class SupervisedPart:
         self._starting: asyncio.Future[Process] | None = None
         self._stopping = asyncio.Event()
         self._ended = asyncio.Event()
+        self._anew = asyncio.Event()
+        """It is to be started again at once. What starts after that is new."""
         self._begun = False
 
     @property
@@ -79,27 +83,40 @@ class SupervisedPart:
         try:
             while not self._stopping.is_set():
                 began = time.monotonic()
+                self._anew.clear()
                 ended = await self._once()
                 if self._stopping.is_set():
                     return
                 if time.monotonic() - began >= STEADY_S:
                     pause = FIRST_PAUSE_S
                 self.restarts += 1
-                if self.restarts >= HOPELESS_ENDS and not self.ready.is_set():
-                    self.hopeless.set()
                 self.problem = ended
-                self._change("restarting", f"{ended.splitlines()[0]}; starting it again in {pause:.1f} s")
-                await self._sleep(pause * random.uniform(0.8, 1.2))
+                if self._anew.is_set():
+                    self._change("restarting", "started anew")
+                else:
+                    if self.restarts >= HOPELESS_ENDS and not self.ready.is_set():
+                        self.hopeless.set()
+                    self._change("restarting", f"{ended.splitlines()[0]}; starting it again in {pause:.1f} s")
+                    await self._sleep(pause * random.uniform(0.8, 1.2), self._stopping, self._anew)
                 await self._while_held()
-                pause = min(LONGEST_PAUSE_S, pause * 2)
+                pause = FIRST_PAUSE_S if self._anew.is_set() else min(LONGEST_PAUSE_S, pause * 2)
         finally:
             self._change("stopped", "")
             self._ended.set()
 
     async def renew(self) -> None:
-        """End the process, as one that ended by itself: it is started again."""
+        """End the process in order and start it again, at once: also where it waits for its next start."""
+        if self._anew.is_set():
+            return  # it is being ended
+        self._anew.set()
         if self._process is not None:
             await self._process.stop(self.part.grace_s)
+
+    def signal(self, number: int) -> None:
+        """Send the process a signal, if there is one."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._process.pid, number)
 
     def kill(self) -> None:
         """End the process by force, at once and without waiting for that."""
@@ -130,7 +147,7 @@ class SupervisedPart:
         finally:
             self._starting = None
         self._process = process
-        if self._stopping.is_set():  # `stop` came while it started, and saw no process
+        if self._stopping.is_set() or self._anew.is_set():  # asked for while it started, which saw no process
             await process.stop(self.part.grace_s)
         watch = asyncio.create_task(self._watch_readiness(), name=f"readiness of {self.name}")
         try:
@@ -152,13 +169,14 @@ class SupervisedPart:
         if self.part.held():
             self._change("held", f"held: it is not started again until `weft release {self.name}`")
         while self.part.held() and not self._stopping.is_set():
-            await self._sleep(_HELD_LOOK_S)
+            await self._sleep(_HELD_LOOK_S, self._stopping)
 
-    async def _sleep(self, seconds: float) -> None:
-        try:
-            await asyncio.wait_for(self._stopping.wait(), seconds)
-        except TimeoutError:
-            return
+    async def _sleep(self, seconds: float, *until: asyncio.Event) -> None:
+        """Sleep, or until one of these is set."""
+        waits = [asyncio.create_task(event.wait()) for event in until]
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for each in waits:
+            each.cancel()
 
     def _change(self, state: PartState, what: str) -> None:
         self.state = state

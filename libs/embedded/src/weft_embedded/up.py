@@ -18,6 +18,7 @@ from weft_embedded import (
     first_admin_key,
     join_line,
     listen_address,
+    orders,
     ports,
     prerequisites,
     run_file,
@@ -105,7 +106,8 @@ async def _serve(options: Options, plan: MeshPlan, output: LauncherOutput) -> Ex
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, on_signal)
     if lifeline := os.environ.get("WEFT_LIFELINE_FD"):
-        _end_with(int(lifeline), on_signal)
+        # who holds it may give orders, and when it closes all ends: what tests and `weft dev` start outlives neither
+        orders.follow(int(lifeline), mesh.obey, on_signal)
     keeping = asyncio.create_task(mesh.maintain())
     status = Exit.OK
     try:
@@ -131,18 +133,6 @@ async def _serve(options: Options, plan: MeshPlan, output: LauncherOutput) -> Ex
 def _of_the_system(error: OSError) -> str:
     where = f" ({error.filename})" if error.filename else ""
     return f"the mesh can't go on: {error.strerror or error}{where}"
-
-
-def _end_with(lifeline: int, end: Callable[[], None]) -> None:
-    """Call `end` when a pipe that whoever started this launcher holds open closes: tests leave nothing behind."""
-    loop = asyncio.get_running_loop()
-
-    def readable() -> None:
-        if not os.read(lifeline, 512):
-            loop.remove_reader(lifeline)
-            end()
-
-    loop.add_reader(lifeline, readable)
 
 
 async def _come_up(options: Options, mesh: Mesh, output: LauncherOutput) -> None:

@@ -7,9 +7,9 @@ import asyncio
 import secrets
 import signal
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from faststream.nats import NatsBroker
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from prometheus_client import REGISTRY
@@ -21,14 +21,17 @@ from weft_eventlog.projection import Fold
 from weft_eventlog.snapshots.store import SnapshotStore
 
 from weft_runtime import logs, traces, web
-from weft_runtime.broker import connected, make_broker
 from weft_runtime.decider import Decide, Decider
 from weft_runtime.health import Health
 from weft_runtime.leadership import Leadership
 from weft_runtime.lifeline import lifeline_closed
 from weft_runtime.logs import get_logger
+from weft_runtime.service_connection import connected
 from weft_runtime.service_metrics import ServiceMetrics
 from weft_runtime.settings import BAD_SETTINGS, BadSetting, ServiceSettings
+
+if TYPE_CHECKING:
+    from faststream.nats import NatsBroker
 
 _log: Any = get_logger("weft.service")
 _CANCEL_AGAIN = 3.0
@@ -44,7 +47,6 @@ class Runtime:
         self,
         name: Writer,
         settings: ServiceSettings,
-        broker: NatsBroker,
         client: Client,
         health: Health,
         instance: str,
@@ -53,7 +55,6 @@ class Runtime:
         self.settings = settings
         self.instance = instance
         """New at each start of the process; stands in every line of its log."""
-        self.broker = broker
         self.client = client
         self.log = self.event_log(name)
         self.health = health
@@ -66,6 +67,17 @@ class Runtime:
         self._stops: list[tuple[str, Stop, float]] = []
         self._leadership: Leadership | None = None
         self._heard: list[str] = []
+
+    @cached_property
+    def broker(self) -> "NatsBroker":
+        """FastStream's, on this service's connection: started when the service's start is over, stopped with it."""
+        from weft_runtime.broker import broker_on  # what no start pays for that makes none
+
+        return broker_on(self.client)
+
+    @property
+    def _made_broker(self) -> "NatsBroker | None":
+        return self.broker if "broker" in self.__dict__ else None
 
     @property
     def connections(self) -> int:
@@ -81,7 +93,8 @@ class Runtime:
     def subscriptions(self) -> tuple[str, ...]:
         """All that this process hears: what it hears as it comes, its projections and the broker's subscribers."""
         filters = [filter for projection in self.projections for filter in projection.filters]
-        subscribers: list[Any] = list(self.broker.subscribers)  # NATS' own, which have a subject
+        made = self._made_broker
+        subscribers: list[Any] = list(made.subscribers) if made else []  # NATS' own, which have a subject
         return (*dict.fromkeys([*filters, *self._heard, *(str(each.subject.template) for each in subscribers)]),)
 
     def leases(self, filter: str) -> Leases:
@@ -217,7 +230,8 @@ class Runtime:
         else:
             _log.warning("did not end", tasks=[task.get_name() for task in left])
         try:
-            await asyncio.wait_for(self.broker.stop(), 3.0)
+            made = self._made_broker
+            await asyncio.wait_for(made.stop() if made else self.client.drain(), 3.0)
         except (NatsError, TimeoutError) as error:
             _log.debug("connection not closed in order", error=repr(error))
 
@@ -245,20 +259,20 @@ async def _live(
         ends.append(asyncio.create_task(lifeline_closed(lifeline), name="lifeline"))
     health = Health()
     closed = asyncio.Event()
-    broker = make_broker(name, settings, health, closed.set)
-    connecting = asyncio.create_task(connected(broker))
+    connecting = asyncio.create_task(connected(name, settings, health, closed.set))
     await asyncio.wait([*ends, connecting], return_when=asyncio.FIRST_COMPLETED)
     if not connecting.done():
         connecting.cancel()
         return 0
-    runtime = Runtime(name, settings, broker, connecting.result(), health, instance)
+    runtime = Runtime(name, settings, connecting.result(), health, instance)
     for task in ends:
         runtime._roots[task.get_name()] = task
     runtime.show_metrics()
     runtime.spawn("connection", _until_closed(closed, runtime.client))
     try:
         await start(runtime)
-        await broker.start()
+        if (made := runtime._made_broker) is not None:
+            await made.start()
         status = await runtime.run()
     except BadSetting as error:
         _log.error("can't start", why=str(error))

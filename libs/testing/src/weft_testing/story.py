@@ -51,6 +51,9 @@ def until(what: str, look: Callable[[], T | None], timeout: float = 30.0) -> T:
 class MeshUnderTest(MeshProcesses):
     """One embedded mesh on a state folder of its own."""
 
+    command = "up"
+    """The one that brings it up."""
+
     def __init__(
         self,
         folder: Path | None = None,
@@ -94,7 +97,16 @@ class MeshUnderTest(MeshProcesses):
         with output.open("ab") as log:
             self._launcher = subprocess.Popen(
                 self._inside(
-                    [*_WEFT, "up", "--state", str(self.state), "--port", self._port(), *self._worker_option(), *options]
+                    [
+                        *_WEFT,
+                        self.command,
+                        "--state",
+                        str(self.state),
+                        "--port",
+                        self._port(),
+                        *self._worker_option(),
+                        *options,
+                    ]
                 ),
                 stdout=log,
                 stderr=log,

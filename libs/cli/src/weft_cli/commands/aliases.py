@@ -9,11 +9,10 @@ from weft_client.failure import Exit, Failure
 from weft_contracts.aliases import MOST_TARGETS, MOST_WEIGHT
 
 from weft_cli import locate
+from weft_cli.alias_table import HEAD, line
 from weft_cli.outcome import show as show_document
 from weft_cli.outcome import tell
 from weft_cli.render import table
-
-HEAD = ("alias", "model", "share", "state", "ready")
 
 
 def show(folder: Path | None, url: str | None, *, as_json: bool) -> None:
@@ -23,11 +22,6 @@ def show(folder: Path | None, url: str | None, *, as_json: bool) -> None:
         show_document(found)
         return
     table(HEAD, [line(row) for each in found for row in api.alias_rows(each)])
-
-
-def line(row: api.AliasRow) -> tuple[str, ...]:
-    """One of its models."""
-    return row.name, row.model, row.share, row.state, f"{row.ready}/{row.wanted}"
 
 
 def put(

@@ -12,6 +12,7 @@ from weft_client.failure import Exit, Failure
 from weft_client.gateway import Refused
 from weft_client.remote_sources import remote_source, title_of
 from weft_client.sources import adapter_path, fileless, local_path, name_for, plain, server_source
+from weft_client.specs import spec_of
 from weft_contracts.names import LONGEST_MODEL_NAME
 from weft_contracts.secrets import NAMED
 from weft_contracts.source_faults import fault_of_secret
@@ -139,7 +140,7 @@ def spec(source: str, wanted: DeployOptions) -> dict[str, Any]:
         source = local_path(source)
     if wanted.source_secret is not None:
         source = _with_secret(source, wanted.source_secret)
-    return api.spec_of(source, wanted.engine, **fields)
+    return spec_of(source, wanted.engine, **fields)
 
 
 def _with_secret(source: str, name: str) -> str:

@@ -15,8 +15,7 @@ from weft_embedded import join_line, prerequisites, run_file
 from weft_embedded.run_file import RunFile
 from weft_embedded.state import State
 
-from weft_cli import locate
-from weft_cli.commands import aliases
+from weft_cli import alias_table, locate
 from weft_cli.commands import nodes as node_list
 from weft_cli.render import age, cut, printable, table
 
@@ -116,7 +115,7 @@ def _show(gateway: Gateway, record: RunFile | None, found: api.Snapshot | None, 
         table(("model", "state", "revision", "engine", "ready", "source", "reason"), models)
         print()
         if found.aliases:
-            table(aliases.HEAD, [aliases.line(row) for row in found.aliases])
+            table(alias_table.HEAD, [alias_table.line(row) for row in found.aliases])
             print()
         replicas = [_row(each) for each in found.replicas]
         table(("replica", "model", "revision", "state", "node", "engine", "memory", "reason"), replicas)

@@ -10,8 +10,11 @@ Count = Annotated[int, Field(ge=0, le=1 << 53)]
 """A number of bytes or things, as a machine may say it."""
 
 
-class Value(BaseModel, frozen=True, extra="ignore", allow_inf_nan=False):
-    """A part of a fact. Unknown fields are passed over: schemas change by adding."""
+class Value(BaseModel, frozen=True, extra="ignore", allow_inf_nan=False, defer_build=True):
+    """A part of a fact. Unknown fields are passed over: schemas change by adding.
+
+    Its validator is made at first use: many are only used as parts of their kind's.
+    """
 
 
 class Fact(Value, frozen=True):

@@ -22,6 +22,7 @@ class AgentProcess:
         self._wait = FIRST_WAIT_S
         self._started_at = 0.0
         self._lifeline = -1
+        self._renewed = False
         self.pid = 0
         self.due: float | None = None
         """When it is to be started next; None: it runs, or it shall not run again."""
@@ -46,9 +47,24 @@ class AgentProcess:
             return
         if lived >= SOUND_AFTER_S:
             self._wait = FIRST_WAIT_S
+        if self._renewed:
+            self._renewed = False
+            self.due = now
+            self._log("agent started anew")
+            return
         self.due = now + self._wait
         self._log("agent ended", status=code, lived_s=round(lived, 1), again_in_s=self._wait)
         self._wait = min(self._wait * 2, LONGEST_WAIT_S)
+
+    def renew(self, now: float) -> None:
+        """Start it again at once: as from a death, so its hosts go on, and no earlier end makes it wait."""
+        self._wait = FIRST_WAIT_S
+        if self.pid:
+            self._renewed = True
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+        else:
+            self.due = now
 
     def end(self, number: int = signal.SIGTERM) -> None:
         """Ask it to end; starting it again is off."""

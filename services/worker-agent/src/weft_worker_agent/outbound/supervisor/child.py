@@ -11,7 +11,7 @@ LIFELINE = "{lifeline}"
 """Stands in a command for the number of its lifeline's descriptor."""
 SECRETS = "{secrets}"
 """Stands in a command for the number of the pipe by which its secrets come."""
-_RESET = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE)
+_RESET = (signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE)
 
 
 def start(
