@@ -99,6 +99,7 @@ async def _serve(options: Options, plan: MeshPlan, output: LauncherOutput) -> Ex
         else:
             kill_timer.within(shutdown.BOUND_S)
             asked_to_stop.set()
+            output.stopping()
             output.line("stopping: running requests finish first (again: at once)")
 
     loop = asyncio.get_running_loop()
@@ -168,7 +169,9 @@ async def _come_up(options: Options, mesh: Mesh, output: LauncherOutput) -> None
         output.line()
     if keys_needed:
         await asyncio.to_thread(first_admin_key.show, gateway, state.first_key, output)
-    if (line := join_line.line(state, url)) is not None:
+    if (line := join_line.line(state, url)) is not None and output.read_by_others:
+        output.line("the line for new machines holds a token, and is not for a journal: weft status")
+    elif line is not None:
         output.line("on a new machine, then `weft nodes approve NAME` here:")
         output.line()
         output.line(f"  {line}")
