@@ -40,6 +40,8 @@ for target in $TARGETS; do printf '[Unit]\nDefaultDependencies=no\n' >/etc/syste
 # No journal runs here: what units say goes to a file.
 printf '[Service]\nStandardOutput=append:/var/log/units\nStandardError=append:/var/log/units\n' \
     >/etc/systemd/system/service.d/log.conf
+# As a machine's own manager has it: credentials are mounted by a process of each unit, and must be seen by the others.
+mount --make-rshared /
 exec env -i container=test SYSTEMD_UNIT_PATH=/etc/systemd/system PATH="$PATH" \
     "$MANAGER" --system --unit=multi-user.target --log-target=console --log-level=warning --show-status=0
 """
@@ -112,6 +114,12 @@ class Booted:
         inside.parent.mkdir(parents=True, exist_ok=True)
         inside.write_text(text)
         inside.chmod(mode)
+
+    def copy(self, other: "Booted", source: str, target: str) -> None:
+        """Bring a file of another machine here."""
+        roots = (Path(f"/proc/{each._manager}/root") for each in (other, self))
+        taken, put = (root / path.lstrip("/") for root, path in zip(roots, (source, target), strict=True))
+        put.write_bytes(taken.read_bytes())
 
     def there(self, path: str) -> bool:
         """Whether it has a file or folder."""

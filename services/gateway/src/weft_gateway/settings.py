@@ -91,6 +91,9 @@ class GatewaySettings(ServiceSettings):
     sources_allow: str = ""
     """Servers that may be asked though their address is private or they speak plain http: `host` or `host:port`, with
     commas between. The hub's own counts as named."""
+    install_folder: Path | None = None
+    """What machines without Weft are installed from that are to join, as `weft up` lays it out; none: `/install` has
+    nothing."""
     request_log: bool = True
     """One log line for each inference request."""
 
