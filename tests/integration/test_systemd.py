@@ -122,6 +122,7 @@ def test_a_worker_joins_with_a_token_that_no_list_of_processes_shows_and_drains_
     pid = booted.show("weft-worker.service", "MainPID")["MainPID"]
     booted.run("kill", "-9", pid)
     until("it is started again", lambda: booted.show("weft-worker.service", "NRestarts")["NRestarts"] == "1", 30)
+    until("its silence is noticed", lambda: machine.node("rack1-a") != "healthy", 30)
     until("it is healthy again", lambda: machine.node("rack1-a") == "healthy", 60)
     # and when it is stopped, it drains, and ends by itself
     stopped = booted.run("systemctl", "stop", "weft-worker.service", timeout=START_S)

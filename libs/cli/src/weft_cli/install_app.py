@@ -1,4 +1,4 @@
-"""`weft install` and `weft uninstall`, declared. What they do is imported when called."""
+"""`weft install`, `weft uninstall` and `weft bundle`, declared. What they do is imported when called."""
 
 import os
 from pathlib import Path
@@ -94,3 +94,19 @@ def _checked(part: str, systemd: bool) -> "Part":
     if not systemd:
         raise Failure("say by whom it is to be kept running: --systemd", Exit.USAGE)
     return part
+
+
+def bundle(
+    target: Annotated[Path, typer.Argument(metavar="DIR|FILE.tar", help="A new folder, or one file to carry.")],
+    model: Annotated[
+        list[Path] | None, typer.Option("--model", metavar="FILE", help="A model's file to come along; repeatable.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Gather all that a machine without a network installs.
+
+    For machines of this system, processor and Python: Weft, what it stands on, llama.cpp, and an `install`.
+    """
+    from weft_cli.commands import bundle as command
+
+    command.run(target, model or (), as_json=as_json)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs Weft from files that were checked before: those beside this script, or those that a mesh's gateway has.
 #
-#   WEFT_PREFIX   where it comes (default: /opt/weft for root, else ~/.local/share/weft)
+#   WEFT_PREFIX   where it comes (default: /opt/weft for root, else ~/.local/share/weft, and a link on the PATH)
 #   WEFT_PYTHON   the Python to make its environment with, 3.11 or newer (default: the first on the PATH that fits)
 #
 # Third parties' packages come from the bundle where it has them for this machine, else from a package index by the
@@ -15,8 +15,9 @@ fail() { say "$*"; exit 1; }
 if command -v sha256sum >/dev/null 2>&1; then sum() { sha256sum "$1" | cut -c 1-64; }
 else sum() { shasum -a 256 "$1" | cut -c 1-64; }; fi
 
-if [ "$(id -u)" = 0 ]; then prefix=${WEFT_PREFIX:-/opt/weft} commands=/usr/local/bin
-else prefix=${WEFT_PREFIX:-$HOME/.local/share/weft} commands=$HOME/.local/bin; fi
+if [ -n "${WEFT_PREFIX:-}" ]; then prefix=$WEFT_PREFIX commands=
+elif [ "$(id -u)" = 0 ]; then prefix=/opt/weft commands=/usr/local/bin
+else prefix=$HOME/.local/share/weft commands=$HOME/.local/bin; fi
 
 find_python() {
     for python in ${WEFT_PYTHON:-python3 python3.14 python3.13 python3.12 python3.11 python}; do
@@ -40,33 +41,47 @@ hand_settings_to_uv() {
     [ -z "${PIP_CERT:-}" ] || export SSL_CERT_FILE="${SSL_CERT_FILE:-$PIP_CERT}"
 }
 
-# Install from FOLDER/bundle into FOLDER/venv. What is there whole is left as it is.
+# Install from FOLDER/bundle, whose files were checked, into FOLDER/venv. What is there whole is left as it is.
 install_in() {
     [ ! -e "$1/whole" ] || return 0
-    if [ -d "$1/bundle/others" ]; then set -- "$1" --no-index --find-links "$1/bundle/others"; fi
-    folder=$1
-    shift
-    say "installing into $folder"
-    rm -rf "$folder/venv"
-    "$python" -m venv "$folder/venv" || fail "no environment could be made with $python -m venv; its words stand above"
-    "$folder/venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
-        "$@" -r "$folder/bundle/requirements-tool.lock" || fail "the installer could not be installed; pip's words stand above"
-    [ $# -gt 0 ] || hand_settings_to_uv
+    say "installing into $1"
+    rm -rf "$1/venv"
+    "$python" -m venv "$1/venv" || fail "no environment could be made with $python -m venv; its words stand above"
     export UV_PYTHON_DOWNLOADS=never UV_NO_CONFIG=1
-    "$folder/venv/bin/uv" pip install --quiet --python "$folder/venv/bin/python" --require-hashes --compile-bytecode \
-        "$@" -r "$folder/bundle/requirements.lock" || fail "the installation failed; what went wrong stands above"
-    "$folder/venv/bin/uv" pip install --quiet --python "$folder/venv/bin/python" --no-deps --no-index --compile-bytecode \
-        "$folder"/bundle/own/*.whl || fail "the installation failed; what went wrong stands above"
-    : >"$folder/whole"
+    if [ -d "$1/bundle/others" ]; then
+        put "$1" --no-index "$1"/bundle/others/uv-*.whl
+        uv "$1" --no-deps --no-index "$1"/bundle/others/*.whl "$1"/bundle/own/*.whl
+    else
+        put "$1" --require-hashes -r "$1/bundle/requirements-tool.lock"
+        hand_settings_to_uv
+        uv "$1" --require-hashes -r "$1/bundle/requirements.lock"
+        uv "$1" --no-deps --no-index "$1"/bundle/own/*.whl
+    fi
+    : >"$1/whole"
+}
+put() {
+    into=$1
+    shift
+    "$into/venv/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: "$@" ||
+        fail "the installer could not be installed; pip's words stand above"
+}
+uv() {
+    into=$1
+    shift
+    "$into/venv/bin/uv" pip install --quiet --python "$into/venv/bin/python" --compile-bytecode "$@" ||
+        fail "the installation failed; what went wrong stands above. Run this again to go on"
 }
 
-# Let `weft` mean what was installed in FOLDER; earlier ones go.
+# Let `weft` mean what was installed in FOLDER. Earlier ones stay: what runs may be of one.
 use() {
-    mkdir -p "$prefix/bin" "$commands"
+    mkdir -p "$prefix/bin"
     printf '#!/bin/sh\nexport WEFT_CALLED_AS=weft\nexec "%s/venv/bin/python" -m weft_cli "$@"\n' "$1" >"$prefix/bin/weft.new"
     chmod 755 "$prefix/bin/weft.new"
     mv "$prefix/bin/weft.new" "$prefix/bin/weft"
-    if [ ! -e "$commands/weft" ] || [ -L "$commands/weft" ]; then ln -sf "$prefix/bin/weft" "$commands/weft"; fi
+    if [ -n "$commands" ] && { [ ! -e "$commands/weft" ] || [ -L "$commands/weft" ]; }; then
+        mkdir -p "$commands"
+        ln -sf "$prefix/bin/weft" "$commands/weft"
+    fi
     if [ -d "$1/bundle/models" ]; then
         mkdir -p "$prefix/models"
         cp -R "$1/bundle/models/." "$prefix/models/"
