@@ -104,6 +104,7 @@ def serving(bare: Bare) -> Bare:
         assert sys.executable == command[0]
         return gate.argv([str(python), *command[1:]])
 
+    (bare.folder / "mesh").mkdir()
     mesh = MeshUnderTest(bare.folder / "mesh", inside=installed, WEFT_ALLOW_ANONYMOUS="1")
     bare.stack.callback(mesh.close)
     mesh.up("--listen", "0.0.0.0")

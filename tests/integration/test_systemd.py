@@ -90,7 +90,7 @@ def test_a_mesh_is_started_once_it_serves_and_runs_as_a_user_who_may_write_its_s
     for folder, writable in (("/etc", False), ("/opt", False), (STATE, True)):
         tried = booted.run(
             "nsenter", "--target", pid, "--mount", "setpriv", "--reuid=weft", "--regid=weft", "--clear-groups",
-            "sh", "-c", f"touch {folder}/trial && rm {folder}/trial",
+            "sh", "-c", f"touch {folder}/tried && rm {folder}/tried",
         )  # fmt: skip
         assert writable == (tried.returncode == 0), tried.stderr
     # and its journal has no key and no token
