@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -196,10 +197,10 @@ def test_a_machine_without_weft_becomes_a_worker_by_the_line_and_runs_nothing_th
     try:
         name = re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname())
 
-        def node() -> dict[str, object]:
+        def node() -> dict[str, Any]:
             ended = worker.poll()
             assert ended is None, log.read_text(errors="replace")[-3000:]
-            return next((each for each in mesh.status()["nodes"] if each["name"] == name), {})
+            return next((each for each in mesh.status()["nodes"] if each["name"] == name), dict[str, Any]())
 
         # then it asks to join, and shows its token to nobody
         until("it asks to join", node, INSTALL_S)

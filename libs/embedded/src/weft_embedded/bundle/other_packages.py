@@ -70,21 +70,28 @@ def _files(lock: Mapping[str, Any]) -> tuple[list[_File], list[_File]]:
 
 def _get(file: _File, folder: Path) -> None:
     """Raises BadBundle."""
-    target = folder / file.name
-    for left in reversed(range(_TRIES)):
+    left = _TRIES
+    while True:
+        left -= 1
         try:
-            found = hashlib.sha256()
-            with urllib.request.urlopen(file.url, timeout=_SILENCE_S) as answer, target.open("wb") as out:
-                while block := answer.read(_BLOCK):
-                    found.update(block)
-                    out.write(block)
-            break
+            digest = _read(file.url, folder / file.name)
         except (OSError, urllib.error.URLError) as error:
             if not left:
                 raise BadBundle(f"{file.name} could not be fetched: {error}") from None
             time.sleep(_TRIES - left)
-    if found.hexdigest() != file.digest:
-        raise BadBundle(f"{file.name} is not the file that the lock names")
+            continue
+        if digest != file.digest:
+            raise BadBundle(f"{file.name} is not the file that the lock names")
+        return
+
+
+def _read(url: str, target: Path) -> str:
+    found = hashlib.sha256()
+    with urllib.request.urlopen(url, timeout=_SILENCE_S) as answer, target.open("wb") as out:
+        while block := answer.read(_BLOCK):
+            found.update(block)
+            out.write(block)
+    return found.hexdigest()
 
 
 def _uv(*words: str) -> None:
