@@ -25,7 +25,7 @@ from weft_testing.wired_mesh import Door, client
 pytestmark = pytest.mark.slow
 FIRST, SECOND = "gate", "late"
 BUNDLE_S = 600.0
-INSTALL_S = 300.0
+INSTALL_S = 600.0
 PYTHON = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
 
 

@@ -46,29 +46,30 @@ install_in() {
     [ ! -e "$1/whole" ] || return 0
     say "installing into $1"
     rm -rf "$1/venv"
-    "$python" -m venv "$1/venv" || fail "no environment could be made with $python -m venv; its words stand above"
-    export UV_PYTHON_DOWNLOADS=never UV_NO_CONFIG=1
     if [ -d "$1/bundle/others" ]; then
-        put "$1" --no-index "$1"/bundle/others/uv-*.whl
+        "$python" -m venv --without-pip "$1/venv" || no_environment
+        # A wheel is an archive, and this one holds a program: no pip is needed to have it.
+        "$python" -m zipfile -e "$1"/bundle/others/uv-*.whl "$1/tool"
+        chmod 755 "$1"/tool/uv-*.data/scripts/uv
         uv "$1" --no-deps --no-index "$1"/bundle/others/*.whl "$1"/bundle/own/*.whl
+        rm -rf "$1/tool"
     else
-        put "$1" --require-hashes -r "$1/bundle/requirements-tool.lock"
+        "$python" -m venv "$1/venv" || no_environment
+        "$1/venv/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes \
+            -r "$1/bundle/requirements-tool.lock" || fail "the installer could not be fetched; pip's words stand above"
         hand_settings_to_uv
         uv "$1" --require-hashes -r "$1/bundle/requirements.lock"
         uv "$1" --no-deps --no-index "$1"/bundle/own/*.whl
     fi
     : >"$1/whole"
 }
-put() {
-    into=$1
-    shift
-    "$into/venv/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: "$@" ||
-        fail "the installer could not be installed; pip's words stand above"
-}
+no_environment() { fail "no environment could be made with $python -m venv; its words stand above"; }
 uv() {
     into=$1
     shift
-    "$into/venv/bin/uv" pip install --quiet --python "$into/venv/bin/python" --compile-bytecode "$@" ||
+    for program in "$into/venv/bin/uv" "$into"/tool/uv-*.data/scripts/uv; do [ ! -x "$program" ] || break; done
+    UV_PYTHON_DOWNLOADS=never UV_NO_CONFIG=1 "$program" pip install --quiet --no-cache --link-mode copy \
+        --python "$into/venv/bin/python" --compile-bytecode "$@" ||
         fail "the installation failed; what went wrong stands above. Run this again to go on"
 }
 
