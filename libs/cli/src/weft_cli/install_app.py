@@ -51,7 +51,7 @@ def install(
     """
     from weft_cli.commands import install as command
     from weft_cli.systemd.parts import MeshOptions
-    from weft_cli.systemd.worker_file import TOKEN, Said
+    from weft_cli.systemd.worker_file import TOKEN, WorkerSaid
 
     chosen = _checked(part, systemd)
     given: dict[str, set[object]] = {
@@ -68,7 +68,7 @@ def install(
         config,
         folder,
         MeshOptions(listen, port, workers, nats_port, model),
-        Said(join, name, labels, os.environ.get(TOKEN)),
+        WorkerSaid(join, name, labels, os.environ.get(TOKEN)),
     )
     command.run(wanted, now=now, only_print=only_print, as_json=as_json)
 

@@ -31,7 +31,7 @@ class Wanted:
     config: Path | None
     folder: Path | None
     mesh: MeshOptions
-    worker: worker_file.Said
+    worker: worker_file.WorkerSaid
 
 
 @dataclass

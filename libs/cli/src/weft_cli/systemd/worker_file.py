@@ -19,7 +19,7 @@ TOKEN = "WEFT_JOIN_TOKEN"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class WorkerSaid:
     """What a new file is to hold."""
 
     join: str | None = None
@@ -28,7 +28,7 @@ class Said:
     token: str | None = None
 
 
-def make_if_lacking(file: Path, said: Said) -> None:
+def make_if_lacking(file: Path, said: WorkerSaid) -> None:
     """Write it, for its owner alone. Raises Failure: it is there and others can read it, or there is too little to
     write."""
     if file.exists():
