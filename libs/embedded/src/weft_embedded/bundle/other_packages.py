@@ -96,8 +96,10 @@ def _read(url: str, target: Path) -> str:
 
 def _uv(*words: str) -> None:
     """Raises BadBundle with what it says."""
+    import uv  # here: its program is looked for when something is bundled
+
     done = subprocess.run(
-        [sys.executable, "-m", "uv", "--quiet", *words],
+        [str(uv.find_uv_bin()), "--quiet", *words],
         capture_output=True,
         text=True,
         check=False,

@@ -66,6 +66,8 @@ def put(source: Installation, folder: Path) -> None:
 
 
 def _build(tree: Path, folder: Path) -> None:
+    import uv  # here: its program is looked for when something is built
+
     # Nothing is fetched: the installer brings the build backend itself.
     command = ["build", "--all-packages", "--wheel", "--offline", "--no-cache", "--quiet", "--out-dir"]
     environment = {
@@ -76,7 +78,7 @@ def _build(tree: Path, folder: Path) -> None:
     }
     with tempfile.TemporaryDirectory(prefix="weft-wheels-") as made:
         done = subprocess.run(
-            [sys.executable, "-m", "uv", *command, made, str(tree)],
+            [str(uv.find_uv_bin()), *command, made, str(tree)],
             capture_output=True,
             text=True,
             check=False,
