@@ -4,7 +4,6 @@ by the line that the first one prints. Of neither does anything that was tampere
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
 from weft_embedded.bundle import making, own_packages
 from weft_embedded.bundle.contents import OWN, SUMS, digest_of, listed
@@ -183,30 +183,37 @@ def test_a_machine_without_weft_becomes_a_worker_by_the_line_and_runs_nothing_th
     log = serving.folder / "late.log"
     lifeline, held = os.pipe()
     with log.open("wb") as out:
-        worker = subprocess.Popen(
-            serving.lan[SECOND].argv(["sh", "-c", line]),
+        shell = subprocess.Popen(
+            serving.lan[SECOND].argv(["sh"]),
             cwd=serving.home(SECOND),
             env=serving.environment(SECOND) | {"WEFT_LIFELINE_FD": str(lifeline)},
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=out,
             stderr=out,
             pass_fds=(lifeline,),
             start_new_session=True,
         )
+    assert shell.stdin is not None
+    shell.stdin.write(f"{line}\n".encode())
+    shell.stdin.close()
     os.close(lifeline)
     try:
         name = re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname())
 
         def node() -> dict[str, Any]:
-            ended = worker.poll()
+            ended = shell.poll()
             assert ended is None, log.read_text(errors="replace")[-3000:]
             return next((each for each in mesh.status()["nodes"] if each["name"] == name), dict[str, Any]())
 
         # then it asks to join, and shows its token to nobody
         until("it asks to join", node, INSTALL_S)
         token = line.partition("WEFT_JOIN_TOKEN=")[2].split()[0]
-        assert token not in Path(f"/proc/{worker.pid}/cmdline").read_text()
-        assert token not in Path(f"/proc/{worker.pid}/environ").read_text()
+        started = psutil.Process(shell.pid).children(recursive=True)
+        assert any("weft_worker_agent" in each.cmdline() for each in started)
+        for each in (shell.pid, *(child.pid for child in started)):
+            assert token not in Path(f"/proc/{each}/cmdline").read_text()
+        for each in started:
+            assert token not in Path(f"/proc/{each.pid}/environ").read_text()
         # and once it is approved, it answers
         assert 0 == mesh.weft("nodes", "approve", name).returncode
         until("it is healthy", lambda: node()["state"] == "healthy", 60)
@@ -220,9 +227,8 @@ def test_a_machine_without_weft_becomes_a_worker_by_the_line_and_runs_nothing_th
         assert name == replica["node_name"]
         assert "Paris" in until("it answers", lambda: mesh.ask(model="there"), 30)
     finally:
-        os.close(held)
-        worker.send_signal(signal.SIGTERM)
-        worker.wait(90)
+        os.close(held)  # the worker ends with it, and the shell with the worker
+        shell.wait(90)
 
 
 class Changed:
