@@ -117,7 +117,11 @@ def serving(bare: Bare) -> Bare:
     return bare
 
 
+@pytest.mark.sabotage("unchecked-bundle")
 def test_a_file_of_a_bundle_that_was_tampered_with_is_named_and_nothing_is_installed(bare: Bare) -> None:
+    # given a bundle that lists all that it holds
+    held = {each.relative_to(bare.bundle).as_posix() for each in bare.bundle.rglob("*") if each.is_file()}
+    assert held - {SUMS} == {each.name for each in listed(bare.bundle)}
     damaged = bare.folder / "damaged"
     shutil.copytree(bare.bundle, damaged, copy_function=os.link)
     wheel = next((damaged / "others").glob("uvicorn-*.whl"))
@@ -133,6 +137,7 @@ def test_a_file_of_a_bundle_that_was_tampered_with_is_named_and_nothing_is_insta
     assert not bare.prefix(SECOND).exists()
 
 
+@pytest.mark.sabotage("bundle-with-times")
 def test_the_same_tree_gives_the_same_bundle_and_one_that_was_installed_gives_it_too(serving: Bare) -> None:
     # given the tree's own packages, built once more
     again = serving.folder / "again"
@@ -151,21 +156,18 @@ def test_the_same_tree_gives_the_same_bundle_and_one_that_was_installed_gives_it
     assert digest_of(packed) in done.stdout
 
 
-def test_what_a_machine_without_a_network_was_installed_from_answers(serving: Bare) -> None:
-    assert serving.mesh is not None
-    assert "Paris" in serving.mesh.ask()
-
-
 @pytest.mark.sabotage("unchecked-wheels")
 def test_a_machine_without_weft_becomes_a_worker_by_the_line_and_runs_nothing_that_was_tampered_with(
     serving: Bare,
 ) -> None:
     mesh, line = serving.mesh, serving.line()
     assert mesh is not None
+    # given a mesh that answers on a machine without a network
+    assert "Paris" in mesh.ask()
     served = mesh.state / "install"
     script = next(served.glob("*.sh"))
     assert script.stem in line
-    # given a gateway that serves another script than the line names
+    # and a gateway that serves another script than the line names
     with Changed(script, b"#!/bin/sh\ntouch it-ran\n"):
         done = serving.run(SECOND, ["sh", "-c", line])
         assert 0 != done.returncode
@@ -245,11 +247,3 @@ class Changed:
 
     def __exit__(self, *_: object) -> None:
         self._kept.replace(self._file)
-
-
-def test_a_bundle_says_what_it_holds(bare: Bare) -> None:
-    names = {each.name for each in listed(bare.bundle)}
-    assert names == {each.relative_to(bare.bundle).as_posix() for each in bare.bundle.rglob("*") if each.is_file()} - {
-        SUMS
-    }
-    assert {"install", "about", "requirements.lock", "requirements-tool.lock"} <= names

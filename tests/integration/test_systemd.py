@@ -72,6 +72,7 @@ def machine() -> Iterator[Machine]:
         yield Machine(booted, f"https://127.0.0.1:{number}")
 
 
+@pytest.mark.sabotage("keys-in-the-journal")
 def test_a_mesh_is_started_once_it_serves_and_runs_as_a_user_who_may_write_its_state_alone(machine: Machine) -> None:
     booted = machine.booted
     # given a unit that systemd calls started
@@ -137,6 +138,7 @@ def test_a_worker_joins_with_a_token_that_no_list_of_processes_shows_and_drains_
     assert "did you mean `join`?" in machine.journal()
 
 
+@pytest.mark.sabotage("unit-stays-down")
 def test_a_killed_launcher_is_started_again_on_the_same_state_and_stopping_leaves_nothing(machine: Machine) -> None:
     booted = machine.booted
     before = json.loads(machine.weft("events", "--json").splitlines()[0])
@@ -161,6 +163,7 @@ def test_a_killed_launcher_is_started_again_on_the_same_state_and_stopping_leave
     assert f"left {STATE}" in gone.stdout
 
 
+@pytest.mark.sabotage("unit-stays-down")
 def test_a_log_on_three_machines_is_three_units_and_one_that_dies_comes_back(tmp_path: Path) -> None:
     with ExitStack() as stack:
         free = iter(port.choose(9))
