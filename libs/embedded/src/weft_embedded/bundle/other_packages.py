@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -47,8 +48,8 @@ def fetch(lock: Path, folder: Path) -> None:
             str(found), str(lock))  # fmt: skip
         wheels, sources = _files(tomllib.loads(found.read_text()))
         with ThreadPoolExecutor(_AT_ONCE) as threads:
-            list(threads.map(lambda each: _get(each, folder), wheels))
-            list(threads.map(lambda each: _get(each, Path(made)), sources))
+            list(threads.map(partial(_get, folder=folder), wheels))
+            list(threads.map(partial(_get, folder=Path(made)), sources))
         for each in sources:
             _uv("build", "--wheel", *python, "--out-dir", str(folder), str(Path(made) / each.name))
     for each in folder.iterdir():
