@@ -33,6 +33,9 @@ ELSEWHERE = {
     "observers list": "as `observers`",
     "observers add": "as `observers`",
     "observers remove": "as `observers`",
+    "install": "tests/deploy/systemd",
+    "uninstall": "tests/deploy/systemd",
+    "bundle": "tests/integration, since it takes a minute",
     "secrets set": "test_cli_secrets.py, with a value in stdin",
     "explain": "tests/integration, with a decision in a log",
 }

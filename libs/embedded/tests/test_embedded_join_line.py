@@ -101,3 +101,19 @@ def test_a_mesh_for_this_machine_alone_has_no_line(state: State) -> None:
     state.machine_token.write_text('{"token": "t-1", "secret": "s1"}')
     state.settings.write_text("{}")
     assert join_line.line(state, "http://127.0.0.1:8080") is None
+
+
+def test_the_line_for_a_machine_without_weft_runs_nothing_before_it_has_checked_it(state: State) -> None:
+    state.machine_token.write_text('{"token": "t-1", "secret": "s1.d"}')
+    assert join_line.install_line(state, "https://10.0.0.1:8080") is None
+    digest = "a" * 64
+    state.install_record.write_text(json.dumps({"script": digest}))
+    line = join_line.install_line(state, "https://10.0.0.1:8080")
+    assert line is not None
+    fetched, checked, run = line.split(" && ")
+    assert f"https://10.0.0.1:8080/install/{digest}.sh" in fetched
+    assert f"echo '{digest}  weft-install' | sha256sum -c --quiet" == checked
+    assert "WEFT_JOIN_TOKEN=s1.d sh weft-install --join https://10.0.0.1:8080" == run
+    # and where the mesh is for this machine alone there is none
+    state.settings.write_text("{}")
+    assert join_line.install_line(state, "https://10.0.0.1:8080") is None

@@ -191,7 +191,7 @@ async def test_a_stop_gives_a_start_up_that_hangs(tmp_path: Path) -> None:
 async def test_a_server_whose_supervisor_hangs_is_ended_by_force(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_process, "_SUPERVISOR_S", 0.2)
+    monkeypatch.setattr(server_process, "SUPERVISOR_S", 0.2)
     with nats_server.start(tmp_path / "nats") as server:
         for each in (server.supervisor_pid, server.pid):
             os.kill(each, signal.SIGSTOP)

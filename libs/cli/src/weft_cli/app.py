@@ -13,6 +13,7 @@ from weft_cli.backends_app import backends
 from weft_cli.command_group import CommandGroup
 from weft_cli.engines_app import engines
 from weft_cli.files_app import files
+from weft_cli.install_app import bundle, install, uninstall
 from weft_cli.keys_app import keys
 from weft_cli.mesh_app import down, hold, release, up
 from weft_cli.observers_app import observers
@@ -60,6 +61,9 @@ app.add_typer(keys, name="keys")
 app.add_typer(observers, name="observers")
 app.add_typer(upgrade, name="upgrade")
 app.command()(worker)
+app.command()(install)
+app.command()(uninstall)
+app.command()(bundle)
 
 
 @app.command()

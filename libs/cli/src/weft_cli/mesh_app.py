@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from weft_cli.options import (
+    BundleOption,
     JsonOption,
     ListenOption,
     NatsPortOption,
@@ -25,6 +26,7 @@ def up(
     nats_port: NatsPortOption = None,
     tls_cert: TlsCertOption = None,
     tls_key: TlsKeyOption = None,
+    bundle: BundleOption = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="In the background, once ready.")] = False,
     model: Annotated[bool, typer.Option(help="Deploy the built-in model into a new state.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="With --detach: where it serves, as JSON.")] = False,
@@ -35,7 +37,7 @@ def up(
     """
     from weft_cli.commands import up as command
 
-    reach = command.Reach(listen, nats_port, tls_cert, tls_key)
+    reach = command.Reach(listen, nats_port, tls_cert, tls_key, bundle)
     command.run(state, port=port, workers=workers, detach=detach, deploy=model, reach=reach, as_json=as_json)
 
 

@@ -86,4 +86,13 @@ NatsPortOption = Annotated[
 TlsCertOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="What browsers are shown (default: the mesh's own certificate).")
 ]
+BundleOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--bundle",
+        metavar="DIR",
+        envvar="WEFT_INSTALL_BUNDLE",
+        help="What further machines are installed from (default: as this one was).",
+    ),
+]
 TlsKeyOption = Annotated[Path | None, typer.Option(metavar="FILE", help="The key of --tls-cert.")]

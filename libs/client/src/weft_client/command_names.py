@@ -11,7 +11,10 @@ SECTIONS = (
     ("First steps", ("up", "status", "chat", "deploy", "doctor", "down")),
     ("Models", ("remove", "retry", "files", "aliases", "engines", "backends", "secrets", "explain", "bench")),
     ("What happens", ("top", "events", "logs")),
-    ("Machines", ("worker", "nodes", "drain", "tokens", "nats-config", "found", "upgrade")),
+    (
+        "Machines",
+        ("worker", "nodes", "drain", "tokens", "nats-config", "found", "install", "uninstall", "bundle", "upgrade"),
+    ),
     ("Who may come in", ("keys", "observers")),
     ("When much fails, and to try that", ("brake", "hold", "release")),
     ("Around it", ("completion", "dev", "test", "lint")),

@@ -4,7 +4,8 @@ import sys
 
 from weft_embedded import launcher, up
 from weft_embedded.launcher_output import LauncherOutput
+from weft_embedded.service_manager import ServiceManager
 
 if __name__ == "__main__":
     options, report_fd = launcher.parse(sys.argv[1])
-    sys.exit(int(up.run(options, LauncherOutput(report_fd=report_fd))))
+    sys.exit(int(up.run(options, LauncherOutput(report_fd=report_fd, manager=ServiceManager()))))

@@ -13,7 +13,7 @@ from weft_client.failure import Exit, Failure
 from weft_embedded import logs, shutdown
 from weft_embedded.launcher import Options, command
 
-_BOUND_S = 600.0
+BOUND_S = 600.0
 """All the bounds of a start together are less."""
 
 
@@ -43,7 +43,7 @@ def run(options: Options, say: Callable[[str], None], tell_secret: Callable[[str
         os.close(report_end)
     overdue = [
         threading.Timer(after_s, launcher.send_signal, (number,))
-        for after_s, number in ((_BOUND_S, signal.SIGTERM), (_BOUND_S + shutdown.DOWN_S, signal.SIGKILL))
+        for after_s, number in ((BOUND_S, signal.SIGTERM), (BOUND_S + shutdown.DOWN_S, signal.SIGKILL))
     ]
     for each in overdue:
         each.daemon = True

@@ -23,10 +23,14 @@ def keys_needed(url: str, authority: Path | None = None) -> bool:
 def show(gateway: Gateway, marker: Path, output: LauncherOutput) -> None:
     """Say that keys are needed; make the first admin key for people and print it, once in a state's life.
 
-    Only its hash is kept. Raises Refused and Unreachable.
+    Only its hash is kept. Where others read what this launcher prints, none is made. Raises Refused and Unreachable.
     """
     if marker.exists():
         output.line("everybody needs a key here; commands on this machine have one; more: weft keys create")
+        output.line()
+        return
+    if output.read_by_others:
+        output.line("everybody needs a key here. Make the first one, an admin's: weft keys create --scope admin")
         output.line()
         return
     made = routes.make_key(gateway, {"name": "first", "scopes": ["admin"]})

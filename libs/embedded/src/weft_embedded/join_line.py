@@ -54,3 +54,26 @@ def line(state: State, url: str) -> str | None:
         return None
     secret = (read_json(state.machine_token) or {}).get("secret")
     return f"weft worker --join {elsewhere(url)} --token {secret}" if isinstance(secret, str) else None
+
+
+def install_line(state: State, url: str) -> str | None:
+    """What to paste on a machine that has no Weft; None where the gateway serves none.
+
+    Nothing that comes is believed before it was held against the digest in this line, which covers all the rest. The
+    token is in the environment of the one command that needs it, where other people of that machine don't see it.
+    """
+    secret = (read_json(state.machine_token) or {}).get("secret")
+    script = (read_json(state.install_record) or {}).get("script")
+    if line(state, url) is None or not isinstance(secret, str) or not isinstance(script, str):
+        return None
+    at = elsewhere(url)
+    return (
+        f"curl -fsSko weft-install {at}/install/{script}.sh && echo '{script}  weft-install' | sha256sum -c --quiet &&"
+        f" WEFT_JOIN_TOKEN={secret} sh weft-install --join {at}"
+    )
+
+
+def told(line: str, install: str | None) -> list[str]:
+    """Both, as lines for people."""
+    found = ["on a new machine, then `weft nodes approve NAME` here:", "", f"  {line}", ""]
+    return found if install is None else [*found, "or, where there is no Weft yet:", "", f"  {install}", ""]

@@ -31,6 +31,8 @@ class Options:
     certificate: Path | None = None
     key: Path | None = None
     """What people's browsers are shown; None: as last time, the mesh's own."""
+    bundle: Path | None = None
+    """What further machines are installed from; None: from what this one is."""
 
 
 def command(options: Options, report_fd: int | None = None) -> list[str]:
@@ -44,6 +46,7 @@ def command(options: Options, report_fd: int | None = None) -> list[str]:
         "nats_port": options.nats_port,
         "certificate": _text(options.certificate),
         "key": _text(options.key),
+        "bundle": _text(options.bundle),
         "report_fd": report_fd,
     }
     return [sys.executable, "-m", MODULE, json.dumps(said)]
@@ -61,6 +64,7 @@ def parse(text: str) -> tuple[Options, int | None]:
         said["nats_port"],
         _path(said["certificate"]),
         _path(said["key"]),
+        _path(said["bundle"]),
     )
     return options, said["report_fd"]
 

@@ -12,15 +12,25 @@ from typing import TextIO
 
 from weft_client.command_names import pasteable
 
+from weft_embedded.service_manager import ServiceManager
+
 
 class LauncherOutput:
     """Lines on a stream, and the same to a waiting parent through a pipe, until the start is over."""
 
-    def __init__(self, out: TextIO | None = None, report_fd: int | None = None) -> None:
+    def __init__(
+        self, out: TextIO | None = None, report_fd: int | None = None, manager: ServiceManager | None = None
+    ) -> None:
         self._out = out or sys.stdout
         self._report_fd = report_fd
+        self._manager = manager or ServiceManager({})
         self._began = time.monotonic()
         self._styled = self._out.isatty() and "NO_COLOR" not in os.environ
+
+    @property
+    def read_by_others(self) -> bool:
+        """Whether lines go to the journal of a service manager: then nothing secret may stand in one."""
+        return self._manager.there
 
     def line(self, text: str = "") -> None:
         text = pasteable(text)
@@ -29,7 +39,7 @@ class LauncherOutput:
 
     def secret(self, text: str) -> None:
         """A line for whoever started this, and for no log: a launcher in the background prints into one."""
-        if self._report_fd is None:
+        if self._report_fd is None and not self.read_by_others:
             _print(text, self._out)
         self._report(secret=text)
 
@@ -41,12 +51,18 @@ class LauncherOutput:
         self._report(line=f"  {name:<16} {self._since():>6}  {what}")
 
     def started(self) -> None:
-        """The mesh is up: the parent need wait no longer."""
+        """The mesh is up: the parent need wait no longer, nor a service manager."""
+        self._manager.tell(READY="1", STATUS="serves")
         self._report(started=True)
         self._hang_up()
 
+    def stopping(self) -> None:
+        """The mesh is going down."""
+        self._manager.tell(STOPPING="1", STATUS="stopping")
+
     def failed(self, sentence: str) -> None:
         """The start failed."""
+        self._manager.tell(STATUS=pasteable(sentence).splitlines()[0])
         _print(f"weft: {pasteable(sentence)}", sys.stderr)
         self._report(failed=sentence)
         self._hang_up()

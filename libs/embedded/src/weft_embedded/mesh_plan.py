@@ -40,6 +40,8 @@ AGENT_ANEW = signal.SIGUSR1
 _GRACE_S = {"gateway": 20.0, "worker": 25.0, "service": 15.0}
 """From the stop signal to the end by force: above what each allows itself."""
 _SERVER_GRACE_S = 10.0
+STOP_BOUND_S = sum(_GRACE_S.values()) + _SERVER_GRACE_S + server_process.SUPERVISOR_S
+"""What the parts are allowed together, one group after the other."""
 
 
 def worker_names(count: int) -> tuple[str, ...]:
@@ -131,6 +133,8 @@ class MeshPlan:
             settings |= {"WEFT_FIRST_KEY": first_key(self.admin_key), "WEFT_HTTP_HOST": self.address.listen}
             if self.address.tls and self.address.certificate is not None and self.address.key is not None:
                 settings |= {"WEFT_HTTP_CERTIFICATE": self.address.certificate, "WEFT_HTTP_KEY": self.address.key}
+            if self.address.tls and not self.address.loopback:
+                settings["WEFT_INSTALL_FOLDER"] = str(self.state.install)
         if name in _LOOKS_AT_DISK and self.external.nats is None:
             settings["WEFT_NATS_STORE"] = str(self.state.nats)
         if self.address.tls:

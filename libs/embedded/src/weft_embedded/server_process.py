@@ -8,7 +8,7 @@ from typing import Protocol
 
 _LOOK_S = 0.2
 """Between two looks whether a server still runs."""
-_SUPERVISOR_S = 3.0
+SUPERVISOR_S = 3.0
 """Above the grace time: what the supervisor needs for its own part."""
 
 
@@ -40,7 +40,7 @@ class ServerProcess:
     async def stop(self, grace_s: float) -> int:
         """End it by its supervisor, which has a grace time of its own; both by force where that hangs."""
         stopping = asyncio.create_task(asyncio.to_thread(self.server.stop))
-        await asyncio.wait([stopping], timeout=grace_s + _SUPERVISOR_S)
+        await asyncio.wait([stopping], timeout=grace_s + SUPERVISOR_S)
         if not stopping.done():
             self.server.kill()
         return await stopping

@@ -60,6 +60,16 @@ class State:
         return self.folder / "machine-token.json"
 
     @property
+    def install(self) -> Path:
+        """What the gateway serves to machines that are to join: files under their digests."""
+        return self.folder / "install"
+
+    @property
+    def install_record(self) -> Path:
+        """What that folder was made of, and the digest of its script."""
+        return self.folder / "install.json"
+
+    @property
     def builtin_deployed(self) -> Path:
         """Exists once the built-in model was deployed: who removed it since doesn't get it back."""
         return self.folder / "builtin-deployed"

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import subprocess
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -24,6 +25,8 @@ from weft_embedded import (
     run_file,
     shutdown,
 )
+from weft_embedded.bundle import served
+from weft_embedded.bundle.contents import BadBundle
 from weft_embedded.launcher import Options, workers_wanted
 from weft_embedded.launcher_output import LauncherOutput
 from weft_embedded.mesh import Mesh
@@ -100,6 +103,7 @@ async def _serve(options: Options, plan: MeshPlan, output: LauncherOutput) -> Ex
         else:
             kill_timer.within(shutdown.BOUND_S)
             asked_to_stop.set()
+            output.stopping()
             output.line("stopping: running requests finish first (again: at once)")
 
     loop = asyncio.get_running_loop()
@@ -141,6 +145,7 @@ async def _come_up(options: Options, mesh: Mesh, output: LauncherOutput) -> None
     await mesh.start()
     authority = state.trust / certificates.AUTHORITY if mesh.plan.address.tls else None
     gateway = Gateway(url, key=mesh.plan.admin_key, timeout_s=30.0, authority=authority)
+    serving_files = asyncio.create_task(asyncio.to_thread(_serve_files, options, mesh.plan, output))
     deploy = options.deploy and mesh.plan.workers > 0  # else the first other machine has yet to join
     serving = await builtin.serve_something(gateway, state.builtin_deployed, output, deploy=deploy)
     keys_needed = await asyncio.to_thread(first_admin_key.keys_needed, url, authority)
@@ -158,12 +163,24 @@ async def _come_up(options: Options, mesh: Mesh, output: LauncherOutput) -> None
         output.line()
     if keys_needed:
         await asyncio.to_thread(first_admin_key.show, gateway, state.first_key, output)
-    if (line := join_line.line(state, url)) is not None:
-        output.line("on a new machine, then `weft nodes approve NAME` here:")
-        output.line()
-        output.line(f"  {line}")
-        output.line()
+    await serving_files
+    if (line := join_line.line(state, url)) is not None and output.read_by_others:
+        output.line("the line for new machines holds a token, and is not for a journal: weft status")
+    elif line is not None:
+        for each in join_line.told(line, join_line.install_line(state, url)):
+            output.line(each)
     output.line(f"state: {state.folder}   logs: {state.logs}   stop: Ctrl-C or `weft down`")
+
+
+def _serve_files(options: Options, plan: MeshPlan, output: LauncherOutput) -> None:
+    """See that machines which are to join find what they are installed from."""
+    if plan.address.loopback or not plan.address.tls:
+        return
+    try:
+        served.keep(plan.state, plan.state.trust / certificates.AUTHORITY, options.bundle)
+    except (BadBundle, OSError, subprocess.TimeoutExpired) as e:
+        plan.state.install_record.unlink(missing_ok=True)
+        output.line(f"  other machines must have Weft already to join: {e}")
 
 
 async def _unless(stop: asyncio.Event, work: Callable[[], Awaitable[Any]]) -> bool:

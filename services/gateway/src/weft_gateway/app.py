@@ -50,6 +50,7 @@ from weft_gateway.inbound.inference.prompt_watch import PromptWatch
 from weft_gateway.inbound.inference.prompting import Prompting
 from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
 from weft_gateway.inbound.inference.unary_dispatcher import UnaryDispatcher
+from weft_gateway.inbound.install import Install
 from weft_gateway.inbound.metrics import Metrics
 from weft_gateway.inbound.model_metrics import ModelMetrics
 from weft_gateway.inbound.nodes.heartbeats import Heartbeats
@@ -139,6 +140,7 @@ async def start(runtime: Runtime) -> None:
     )
     routers = [
         Page().router,
+        Install(settings.install_folder).router,
         inference_router(),
         OpenAIModels(directory, prompting.standing).router,
         Nodes(directory, asking, people.lists, heartbeats).router,

@@ -93,6 +93,9 @@ class GatewaySettings(ServiceSettings):
     commas between. The hub's own counts as named."""
     metrics_models: Annotated[int, Field(ge=1, le=10_000)] = 100
     """Models with figures of their own at `/metrics`, the first that are asked; others' are `_other`'s together."""
+    install_folder: Path | None = None
+    """What machines without Weft are installed from that are to join, as `weft up` lays it out; none: `/install` has
+    nothing."""
     request_log: bool = True
     """One log line for each inference request."""
 

@@ -64,7 +64,7 @@ def _show_line(state: State, gateway: Gateway | None, url: str) -> None:
     if line is None:
         print(pasteable("\nthis mesh is for this machine alone; for others, too: weft up --listen ADDRESS"))
     else:
-        print(pasteable(f"\non a new machine, then `weft nodes approve NAME` here:\n\n  {line}"))
+        print(pasteable("\n" + "\n".join(join_line.told(line, join_line.install_line(state, url))).rstrip()))
 
 
 def _ready(record: RunFile | None, found: api.Snapshot | None) -> bool:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 from weft_client.failure import Exit, Failure
@@ -23,6 +23,7 @@ class Reach:
     nats_port: int | None = None
     certificate: Path | None = None
     key: Path | None = None
+    bundle: Path | None = None
 
 
 def run(
@@ -38,6 +39,8 @@ def run(
     """Bring a mesh up, in the background or as this process, which becomes the launcher."""
     if as_json and not detach:
         raise Failure("--json belongs to --detach: weft up --detach --json", Exit.USAGE)
+    if reach.bundle is not None:
+        reach = replace(reach, bundle=reach.bundle.expanduser().absolute())
     options = Options(locate.state(folder), port, workers, deploy, *astuple(reach))
     if detach:
         key: list[str] = []

@@ -29,6 +29,8 @@ V1 = "/v1/"
 """Under it lie OpenAI's routes."""
 PAGE = "/page/"
 """Under it lie the files of the first page, which is `/`."""
+INSTALL = "/install/"
+"""Under it lies, by digest, what a machine that has no Weft installs to join."""
 MAX_SECRET = 256
 """Characters; no key is as long."""
 _NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -75,9 +77,10 @@ def required_scope(method: str, path: str) -> Scope:
     return "read" if method in ("GET", "HEAD") else "admin"
 
 
-def is_page(path: str) -> bool:
-    """Whether this is the first page or a file of it: it loads for everybody, and asks for a key by itself."""
-    return path == "/" or path.startswith(PAGE)
+def is_file(path: str) -> bool:
+    """Whether this is the first page, a file of it, or one to install: for everybody who may reach the gateway. The
+    page asks for a key by itself; whoever names a file to install by its digest was told of it."""
+    return path == "/" or path.startswith((PAGE, INSTALL))
 
 
 def authenticate(
@@ -153,7 +156,7 @@ def is_loopback(host: str) -> bool:
 
 def needs_log(path: str) -> bool:
     """Whether a route can only answer when the log is folded."""
-    return path not in PROBES and not is_page(path)
+    return path not in PROBES and not is_file(path)
 
 
 def starting() -> Refused:

@@ -9,7 +9,7 @@ from weft_gateway.domain.token_buckets import TokenBuckets
 
 Limited = Literal["join", "proof", "key", "look"]
 """A registration; a token, a signature or a body of a node's route that is not good; a key that is not; the page's
-files and a browser's preflight."""
+files, those to install, and a browser's preflight."""
 
 
 @dataclass(frozen=True, slots=True)

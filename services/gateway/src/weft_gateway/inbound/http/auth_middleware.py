@@ -20,7 +20,7 @@ from weft_gateway.domain.access import (
     check_doubled,
     check_fetch,
     check_origin,
-    is_page,
+    is_file,
     needs_log,
     required_scope,
     starting,
@@ -145,7 +145,7 @@ class AuthMiddleware:
             if (path == REGISTER or scope["method"] != "POST") and authenticator.is_rate_limited(context):
                 authenticator.count_attempt("join", headers, peer)
             return NOBODY
-        if is_page(path) and authenticator.policy == "keys":
+        if is_file(path) and authenticator.policy == "keys":
             check_origin(context)
             authenticator.count_attempt("look", headers, peer)
             return NOBODY

@@ -1,0 +1,125 @@
+"""What a bundle holds and what is made of it for a gateway: by digests, the same each time, and nothing unchecked."""
+
+import hashlib
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from weft_embedded.bundle import making, scripts, served
+from weft_embedded.bundle.contents import ABOUT, LOCK, OWN, SUMS, TOOL_LOCK, BadBundle, checked, listed, sums
+from weft_embedded.state import State
+
+AUTHORITY = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    made = tmp_path / "bundle"
+    for name, text in {
+        f"{OWN}/weft_cli-1-py3-none-any.whl": "cli",
+        "others/uv-1.whl": "uv",
+        "models/m.gguf": "m",
+        LOCK: "lock",
+        TOOL_LOCK: "tool",
+        "install": "#!/bin/sh",
+        ABOUT: f"weft 1\nmachine {scripts.machine()}\n",
+    }.items():
+        (made / name).parent.mkdir(parents=True, exist_ok=True)
+        (made / name).write_text(text)
+    (made / SUMS).write_text(sums(made))
+    return made
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> State:
+    made = State(tmp_path / "state")
+    made.prepare()
+    return made
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Path:
+    file = tmp_path / "authority.pem"
+    file.write_text(AUTHORITY)
+    return file
+
+
+def test_the_list_is_one_that_sha256sum_takes(bundle: Path) -> None:
+    done = subprocess.run(["sha256sum", "-c", "--quiet", SUMS], cwd=bundle, capture_output=True, check=False)
+    assert 0 == done.returncode, done.stderr
+    assert [each.name for each in listed(bundle)] == sorted(each.name for each in checked(bundle))
+
+
+def other(file: Path) -> None:
+    file.write_text("other")
+
+
+def link(file: Path) -> None:
+    file.unlink()
+    file.symlink_to("/etc/passwd")
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [(other, "is not the file that was bundled"), (Path.unlink, "is missing"), (link, "is missing")],
+)
+def test_a_file_that_is_not_as_it_was_is_named(bundle: Path, damage: Callable[[Path], None], says: str) -> None:
+    file = bundle / "others/uv-1.whl"
+    damage(file)
+    with pytest.raises(BadBundle, match=f"{file} {says}"):
+        checked(bundle)
+
+
+@pytest.mark.parametrize("line", ["", "ab  x", f"{'0' * 64}  ../x", f"{'0' * 64}  /etc/passwd", f"{'0' * 64}  a/../b"])
+def test_a_list_that_names_anything_else_is_refused(bundle: Path, line: str) -> None:
+    (bundle / SUMS).write_text(f"{line}\n")
+    with pytest.raises(BadBundle, match="names no file"):
+        listed(bundle)
+
+
+def test_a_packed_bundle_has_no_time_no_user_and_no_chance_in_it(bundle: Path, tmp_path: Path) -> None:
+    making.pack(bundle, tmp_path / "one.tar")
+    for each in bundle.rglob("*"):
+        each.touch()
+    making.pack(bundle, tmp_path / "two.tar")
+    assert (tmp_path / "one.tar").read_bytes() == (tmp_path / "two.tar").read_bytes()
+
+
+def test_a_script_covers_each_file_and_the_authority_by_its_own_digest(
+    bundle: Path, state: State, authority: Path
+) -> None:
+    digest = served.keep(state, authority, bundle)
+    text = (state.install / f"{digest}.sh").read_text()
+    assert digest == hashlib.sha256(text.encode()).hexdigest()
+    assert AUTHORITY.strip() in text
+    fetched = {each.name: each.digest for each in listed(bundle) if f"{each.digest}  {each.name}\n" in text}
+    assert {f"{OWN}/weft_cli-1-py3-none-any.whl", "others/uv-1.whl", LOCK, TOOL_LOCK, ABOUT} == set(fetched)
+    for name, each in fetched.items():
+        assert (bundle / name).read_bytes() == (state.install / each / Path(name).name).read_bytes()
+    # and it is sh
+    assert 0 == subprocess.run(["sh", "-n"], input=text, text=True, check=False).returncode
+    assert 0 == subprocess.run(["sh", "-n"], input=scripts.beside(), text=True, check=False).returncode
+
+
+def test_what_is_served_is_made_anew_only_when_something_of_it_changed(
+    bundle: Path, state: State, authority: Path
+) -> None:
+    first = served.keep(state, authority, bundle)
+    made = (state.install / f"{first}.sh").stat().st_ino
+    assert first == served.keep(state, authority, bundle)
+    assert made == (state.install / f"{first}.sh").stat().st_ino
+    authority.write_text(AUTHORITY.replace("AAAA", "BBBB"))
+    second = served.keep(state, authority, bundle)
+    assert second != first
+    assert [f"{second}.sh"] == [each.name for each in state.install.glob("*.sh")]
+    (bundle / LOCK).write_text("another")
+    (bundle / SUMS).write_text(sums(bundle, but=(SUMS,)))
+    assert served.keep(state, authority, bundle) != second
+
+
+def test_a_bundle_that_was_tampered_with_is_not_served(bundle: Path, state: State, authority: Path) -> None:
+    (bundle / "others/uv-1.whl").write_text("other")
+    with pytest.raises(BadBundle, match=r"uv-1\.whl"):
+        served.keep(state, authority, bundle)
+    assert not state.install.exists()
