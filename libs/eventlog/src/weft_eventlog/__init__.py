@@ -6,7 +6,15 @@ from weft_eventlog.leases import Leases
 from weft_eventlog.log import EventLog, new_event_id
 from weft_eventlog.projection import Projection
 from weft_eventlog.snapshots import Snapshots
-from weft_eventlog.topology import apply_durable, apply_stream, apply_topology, drop_durable, follow_disk
+from weft_eventlog.topology import (
+    apply_durable,
+    apply_stream,
+    apply_topology,
+    drop_durable,
+    follow_disk,
+    leaderless,
+    make_anew,
+)
 from weft_eventlog.worker_log import WorkerLog
 
 __all__ = [
@@ -26,5 +34,7 @@ __all__ = [
     "apply_topology",
     "drop_durable",
     "follow_disk",
+    "leaderless",
+    "make_anew",
     "new_event_id",
 ]
