@@ -214,6 +214,19 @@ async def test_an_agent_that_dies_is_started_again_and_the_hosts_run_on(start_su
     assert '"agent ended"' in running.log.read_text()
 
 
+async def test_told_so_it_starts_the_agent_anew_and_the_hosts_run_on(start_supervisor: StartSupervisor) -> None:
+    running = await start_supervisor()
+    await until(running.agents)
+    host = await running.spawn("a", SLEEP)
+    first = running.agents()[0]
+
+    running.process.send_signal(signal.SIGUSR1)
+
+    await until(lambda: running.agents() not in ([], [first]))
+    assert (host, None) == ((await running.host("a")).pid, (await running.host("a")).exit_code)
+    assert '"agent starts anew"' in running.log.read_text()
+
+
 WANDERER = (
     "import os, signal, time\n"
     "if not os.fork():\n"

@@ -50,6 +50,14 @@ class AgentProcess:
         self._log("agent ended", status=code, lived_s=round(lived, 1), again_in_s=self._wait)
         self._wait = min(self._wait * 2, LONGEST_WAIT_S)
 
+    def anew(self) -> None:
+        """End it at once, as a crash would, so that another takes its place."""
+        self._log("agent starts anew", pid=self.pid)
+        self._wait = FIRST_WAIT_S
+        if self.pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
     def end(self, number: int = signal.SIGTERM) -> None:
         """Ask it to end; starting it again is off."""
         self.due = None

@@ -29,6 +29,8 @@ AGENT_MARGIN_S = 10.0
 """Above the grace time: what the agent needs to retire its hosts by force and to report their ends."""
 HOSTS_TERM_S = 3.0
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_AGENT_ANEW = signal.SIGUSR1
+"""The agent starts anew, from what is installed by now: engines run on."""
 _READABLE = select.POLLIN | select.POLLHUP | select.POLLERR
 
 
@@ -54,7 +56,7 @@ class Supervisor:
         os.set_blocking(self._wake, False)
         os.set_blocking(wake_end, False)
         signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
-        for number in (signal.SIGCHLD, *_ENDING):
+        for number in (signal.SIGCHLD, _AGENT_ANEW, *_ENDING):
             signal.signal(number, _wake_pipe_is_written)
         self._watch(self._wake, self._signalled)
 
@@ -135,8 +137,11 @@ class Supervisor:
 
     def _signalled(self, _: int) -> None:
         with contextlib.suppress(BlockingIOError):
-            if ending := [number for number in os.read(self._wake, 512) if number in _ENDING]:
+            numbers = os.read(self._wake, 512)
+            if ending := [number for number in numbers if number in _ENDING]:
                 self._end(signal.Signals(ending[0]).name)
+            elif _AGENT_ANEW in numbers and self._stage == "running":
+                self._agent.anew()
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
