@@ -14,6 +14,8 @@ from weft_testing.story import MeshUnderTest, until
 
 MIB = 1 << 20
 ECHO = {"source": {"kind": "builtin", "name": "tiny"}, "engine": "echo", "context_tokens": 64, "concurrency": 2}
+BUSY = {"source": {"kind": "simulated"}, "engine": "simulated"}
+FILLS = 40
 WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all", "--")
 
 
@@ -118,6 +120,62 @@ def engines(mesh: MeshUnderTest, folder: Path) -> None:
     subprocess.run(["umount", "-l", str(full)], check=True)
 
 
+def parts(mesh: MeshUnderTest, folder: Path) -> None:
+    """The database and one of two workers have disks of their own, and one after the other is full."""
+    disks = {name: mesh.state / name for name in ("postgres", "workers/1")}
+    for disk in disks.values():
+        disk.mkdir(parents=True, mode=0o700)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={256 * MIB},mode=700", "tmpfs", str(disk)], check=True)
+    mesh.up()
+    mesh.deploy("busy", BUSY | {"selector": {"node.name": "worker-1"}}).raise_for_status()
+    until("it serves", lambda: mesh.ready_replicas("busy"), 60)
+    a_full_disk_of_the_database_holds_up_lists_alone(mesh, disks["postgres"])
+    a_full_disk_of_a_worker_stops_nothing_that_runs_there(mesh, disks["workers/1"])
+    for disk in disks.values():
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def a_full_disk_of_the_database_holds_up_lists_alone(mesh: MeshUnderTest, disk: Path) -> None:
+    fill(disk, 0)
+    # when so much happens that the database would have to write it down
+    names = [f"m{number}" for number in range(FILLS)]
+    for name in names:
+        mesh.deploy(name, BUSY | {"min_replicas": 0}).raise_for_status()
+    until("the tables are known to be away", lambda: mesh.status()["tables"]["state"] == "away", 60)
+    assert not listed(mesh, names)
+    # then models answer and are placed
+    assert mesh.ask(model="busy", max_tokens=4)
+    mesh.deploy("meanwhile", BUSY).raise_for_status()
+    until("it serves", lambda: mesh.ready_replicas("meanwhile"), 60)
+    # and with room again lists have all of it, by themselves
+    (disk / "ballast").unlink()
+    until("all is listed", lambda: listed(mesh, [*names, "meanwhile"]), 60)
+
+
+def listed(mesh: MeshUnderTest, names: list[str]) -> bool:
+    said = mesh.http.get(f"{mesh.url}/api/models?limit=500")
+    return said.status_code == 200 and all(f'"{name}"' in said.text for name in names)
+
+
+def a_full_disk_of_a_worker_stops_nothing_that_runs_there(mesh: MeshUnderTest, disk: Path) -> None:
+    head = mesh.events()[-1]["sequence"]
+    fill(disk, 0)
+    until("it is seen to be full", lambda: mesh.ask(model="busy", max_tokens=4))
+    # when something is to start there that needs a file
+    mesh.deploy("pinned", BUSY | {"selector": {"node.name": "worker-1"}}).raise_for_status()
+    # then what runs there answers, and is not moved
+    ends = time.monotonic() + 8
+    while time.monotonic() < ends:
+        assert mesh.ask(model="busy", max_tokens=4)
+        time.sleep(0.2)
+    names = {each["id"] for each in mesh.ready_replicas("busy")}
+    assert [] == [each for each in mesh.events(head) if each["key"] in names]
+    # and with room again it starts
+    (disk / "ballast").unlink()
+    until("it serves", lambda: mesh.ready_replicas("pinned"), 120)
+    assert mesh.ask(model="pinned", max_tokens=4)
+
+
 def an_install_that_fills_the_disk_is_named_and_leaves_nothing(mesh: MeshUnderTest, full: Path) -> None:
     assert 201 == mesh.deploy("parrot", ECHO).status_code
     said = f"the disk of {full} was full"
@@ -151,10 +209,13 @@ def resize(folder: Path, size: int) -> None:
 
 
 if __name__ == "__main__":
-    steps, disk = {"small": small, "shrinking": shrinking, "engines": engines}[sys.argv[1]], Path(sys.argv[2])
+    steps, disk = (
+        {"small": small, "shrinking": shrinking, "engines": engines, "parts": parts}[sys.argv[1]],
+        Path(sys.argv[2]),
+    )
     with_mesh = MeshUnderTest(
         disk,
-        workers=2 if steps is engines else 1,
+        workers=2 if steps in (engines, parts) else 1,
         inside=lambda command: [*WITHOUT_RIGHTS, *command],
         **({"WEFT_INSTALL_OFFLINE": str(disk.parent / "wheels")} if steps is engines else {}),
     )

@@ -59,3 +59,8 @@ def test_on_a_disk_of_1_gb_a_model_outlives_a_failed_revision_its_engine_and_a_s
 @pytest.mark.sabotage("limits-stay")
 def test_a_state_that_was_made_on_a_large_disk_starts_on_a_small_one_and_says_when_that_is_full(tmp_path: Path) -> None:
     steps("shrinking", "4g", tmp_path)
+
+
+@pytest.mark.sabotage("lists-never-again")
+def test_a_full_disk_of_the_database_and_one_of_a_worker_stop_no_request_and_mend_with_room(tmp_path: Path) -> None:
+    steps("parts", "2g", tmp_path)

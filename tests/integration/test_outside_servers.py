@@ -1,11 +1,13 @@
-"""NATS and Postgres of an operator's own: three NATS servers with TLS, of which the leader dies under load, and a
-Postgres that is away for a while. What was acknowledged stays, and whoever asks a model notices nothing."""
+"""NATS and Postgres of an operator's own: three NATS servers with TLS, of which the leader dies under load, and then
+two at once; and a Postgres that is away for a while. What was acknowledged stays, and whoever asks a model notices
+nothing."""
 
 import json
 import os
 import signal
 import ssl
 import threading
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -154,6 +156,51 @@ def test_a_leader_of_the_log_is_killed_under_load_and_nothing_acknowledged_is_lo
     outside.nats[leader] = started(mesh.folder / "nats" / leader)
     until("the log has its copies again", lambda: in_step(outside.log_stream()), 90)
     assert "Paris" in until("it answers", mesh.ask, 30)
+
+
+@pytest.mark.sabotage("lost-with-two-servers")
+def test_with_two_of_three_servers_away_models_answer_changes_wait_and_nothing_is_lost(outside: Outside) -> None:
+    mesh = outside.mesh
+    said = mesh.http.patch(f"{mesh.url}/api/nodes/{NODE}/labels", json={"before": "x"})
+    assert said.is_success, said.text
+    before = [each["event_id"] for each in mesh.events()]
+    # when the log's leader is killed and another server with it, so that there is no majority
+    gone = [outside.leader()]
+    gone.append(next(name for name in outside.nats if name not in gone))
+    for name in gone:
+        os.kill(outside.nats[name].pid, signal.SIGKILL)
+    # then a change is refused, and says why
+    refusal = until("a change is refused", lambda: refused_change(mesh), 60)
+    assert refusal.status_code in (503, 504), refusal.text
+    assert refusal.json()["detail"]
+    # and a model answers all the while, for longer than silent nodes would be replaced after
+    ends = time.monotonic() + 12
+    while time.monotonic() < ends:
+        assert "Paris" in mesh.ask()
+        time.sleep(0.2)
+    # and with one of them back, so that there is a majority, changes are taken again, with nobody's help
+    outside.nats[gone[0]].stop()
+    outside.nats[gone[0]] = started(mesh.folder / "nats" / gone[0])
+    until("a change is taken", lambda: changed(mesh), 120)
+    # and what was acknowledged stays, in its order, and nobody was taken for lost
+    after = until("the log is read", mesh.events, 60)
+    assert before == [each["event_id"] for each in after[: len(before)]]
+    assert list(range(1, len(after) + 1)) == [each["sequence"] for each in after]
+    judged = ("offline", "brake_set", "stopped", "failed", "scaled")
+    assert [] == [fact for each in after[len(before) :] for fact in each["facts"] if fact["type"] in judged]
+    # and with all three the copies are whole
+    outside.nats[gone[1]].stop()
+    outside.nats[gone[1]] = started(mesh.folder / "nats" / gone[1])
+    until("the log has its copies again", lambda: in_step(outside.log_stream()), 120)
+
+
+def changed(mesh: MeshUnderTest) -> bool:
+    return mesh.http.patch(f"{mesh.url}/api/nodes/{NODE}/labels", json={"again": "x"}).is_success
+
+
+def refused_change(mesh: MeshUnderTest) -> httpx.Response | None:
+    said = mesh.http.patch(f"{mesh.url}/api/nodes/{NODE}/labels", json={"meanwhile": "x"})
+    return None if said.is_success else said
 
 
 def in_step(stream: dict[str, Any]) -> bool:

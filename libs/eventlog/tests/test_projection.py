@@ -8,6 +8,8 @@ from weft_contracts import subjects
 from weft_contracts.commit import Cause, Commit, Recorded
 from weft_contracts.facts import node
 from weft_contracts.facts.fact import Voided
+from weft_contracts.facts.mesh import FormatRaised
+from weft_contracts.formats import READS
 from weft_contracts.ids import CorrelationId, EventId, NodeId
 from weft_eventlog import EventLog, Projection
 from weft_eventlog.projection import RUNS_SUSPECT
@@ -112,6 +114,29 @@ async def test_an_unknown_type_that_its_writer_calls_skippable_is_passed_over(lo
     sequence = await raw(log, A.subject("sang"), b'[{"type":"sang","v":1}]', Weft_Skippable="sang")
     await watched.folds(sequence)
     assert (None, [()]) == (watched.projection.halted, [recorded.facts for recorded in watched.folded])
+
+
+async def test_a_log_whose_upgrade_to_a_later_release_is_finished_halts_an_earlier_one_for_good(
+    log: EventLog, watched: Watched
+) -> None:
+    known = READS["node.assigned"]
+    (first,) = await log.append(
+        Commit(subjects.MESH, (FormatRaised(fact="node.assigned", version=known),), None, CAUSE)
+    )
+    await watched.folds(first)
+    assert (None, None) == (watched.projection.halted, watched.projection.outdated)
+    later = FormatRaised(fact="node.assigned", version=known + 1)
+    (second,) = await log.append(Commit(subjects.MESH, (later,), None, CAUSE))
+    await watched.folds(second)
+    assert watched.projection.halted == watched.projection.outdated
+    assert f"node.assigned may be written in version {known + 1}" in (watched.projection.outdated or "")
+    assert "upgrade it, there is no way back" in (watched.projection.outdated or "")
+    # and the fold has it, as any other fact
+    assert [later] == list(watched.folded[-1].facts)
+    # and what can't be read behind it is no other reason
+    third = await raw(log, A.subject("sang"), b'[{"type":"sang","v":1}]')
+    await watched.folds(third)
+    assert watched.projection.halted == watched.projection.outdated
 
 
 async def test_an_event_that_cannot_be_read_makes_its_aggregate_suspect_until_it_is_voided(

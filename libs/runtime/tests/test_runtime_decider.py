@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from weft_contracts import subjects
 from weft_contracts.commit import MAX_COMMIT_BYTES, Cause, Commit, Decision, Guard, Recorded
+from weft_contracts.facts.mesh import FormatRaised
 from weft_contracts.facts.node import Cordoned, Healthy, Labelled, Uncordoned
+from weft_contracts.formats import READS
 from weft_contracts.ids import CorrelationId, NodeId
 from weft_eventlog import EventLog, LogUnavailable, Projection
 from weft_runtime.decider import Decider
@@ -23,6 +25,10 @@ class Stand:
     """A leadership in the hand."""
 
     held = True
+
+    async def release(self) -> None:
+        await asyncio.sleep(0)
+        self.held = False
 
 
 class Deciding:
@@ -166,6 +172,22 @@ async def test_it_is_silent_while_the_projection_is_halted(start: Start, log: Ev
     await asyncio.sleep(0.5)
     assert (0, 1) == (deciding.calls, await log.head())
     assert "node.sang version 1" in deciding.health.problems["projection"]
+
+
+async def test_one_of_an_earlier_release_lets_another_lead_once_the_upgrade_is_finished(
+    start: Start, log: EventLog
+) -> None:
+    deciding = start(lambda state: [])
+    await deciding.rests()
+    # when an upgrade to a later release is finished
+    await say(log, subjects.MESH, FormatRaised(fact="node.assigned", version=READS["node.assigned"] + 1))
+
+    async def let_go() -> bool:
+        return not deciding.stand.held
+
+    # then
+    await until(let_go)
+    assert "upgrade it, there is no way back" in deciding.health.problems["projection"]
 
 
 async def test_it_is_silent_while_another_instance_leads(start: Start, log: EventLog) -> None:

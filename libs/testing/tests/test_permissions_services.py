@@ -54,6 +54,7 @@ SERVICE_MUST_NOT: list[tuple[catalogue.Writer, str, str]] = [
     ("metadata-cache", "show another sealing key", "$KV.secrets.key"),
     ("registry", "purge the log", f"{API}.STREAM.PURGE.EVENTS"),
     ("registry", "delete a stream", f"{API}.STREAM.DELETE.KV_people"),
+    ("registry", "delete the log", f"{API}.STREAM.DELETE.EVENTS"),
     ("registry", "put names of people", "$KV.people.k-1"),
     ("registry", "carry the stream away", f"{API}.STREAM.SNAPSHOT.EVENTS"),
     ("registry", "step the leader down", f"{API}.STREAM.LEADER.STEPDOWN.EVENTS"),

@@ -45,6 +45,17 @@ def after(raised: Mapping[str, int], fact: FormatRaised) -> Mapping[str, int]:
     return {**raised, fact.fact: max(fact.version, raised.get(fact.fact, 1))}
 
 
+def outdated(raised: FormatRaised) -> str | None:
+    """Why this code is too old for a log that holds this fact, for people; None where it reads what was raised."""
+    reads = READS.get(raised.fact, 1)
+    if raised.version <= reads:
+        return None
+    return (
+        f"the mesh's upgrade to a later release is finished: {raised.fact} may be written in version {raised.version}, "
+        f"and this release reads it up to {reads}: upgrade it, there is no way back"
+    )
+
+
 def unwritable(fact: Fact, raised: Mapping[str, int]) -> str | None:
     """Why a fact must not be written yet, for people; None where it may."""
     name = f"{fact.kind}.{fact.type}"

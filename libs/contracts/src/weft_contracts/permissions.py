@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from weft_contracts.catalogue import CATALOGUE, Writer, written_by
 from weft_contracts.ids import NodeId
 from weft_contracts.subjects import ids_of, node_lease, service_lease
-from weft_contracts.topology import observer_durable, worker_durable
+from weft_contracts.topology import STREAMS, observer_durable, worker_durable
 
 WORKER_PAYLOAD_BYTES = 96 * 1024
 """A worker's message above this cuts its connection."""
@@ -115,6 +115,8 @@ _OWN: dict[Writer, tuple[str, ...]] = {
         "$JS.API.STREAM.MSG.DELETE.KV_secrets",
         "$JS.API.CONSUMER.DURABLE.CREATE.EVENTS.>",
         "$JS.API.CONSUMER.DELETE.EVENTS.*",
+        # Made anew where a cluster has lost what it knew of them: they are memory, and no truth.
+        *(f"$JS.API.STREAM.DELETE.{each.name}" for each in STREAMS if each.storage == "memory"),
     ),
     "metadata-cache": (*_reads_store("blobs"), *_writes_store("blobs")),
     "gateway": (

@@ -14,6 +14,8 @@ from weft_eventlog.topology import (
     drop_durable,
     follow_disk,
     last_sequence,
+    leaderless,
+    make_anew,
 )
 from weft_eventlog.worker_log import WorkerLog
 
@@ -36,5 +38,7 @@ __all__ = [
     "drop_durable",
     "follow_disk",
     "last_sequence",
+    "leaderless",
+    "make_anew",
     "new_event_id",
 ]

@@ -19,6 +19,8 @@ from nats.js.errors import Error as JetStreamError
 from weft_contracts.codec import WORKERS_KINDS
 from weft_contracts.commit import Recorded
 from weft_contracts.facts.fact import Fact, Unknown, Unreadable, Voided
+from weft_contracts.facts.mesh import FormatRaised
+from weft_contracts.formats import outdated
 from weft_contracts.ids import EventId
 from weft_contracts.subjects import Aggregate
 from weft_contracts.topology import EVENTS
@@ -33,7 +35,7 @@ from weft_eventlog.snapshots.mark import MAX_SUSPECTS
 
 Fold = Callable[[Sequence[Recorded]], Awaitable[None] | None]
 BATCH = 1000
-_SPECIAL: frozenset[type[Fact]] = frozenset((Unknown, Unreadable, Voided))
+_SPECIAL: frozenset[type[Fact]] = frozenset((Unknown, Unreadable, Voided, FormatRaised))
 _LOOK_AFTER = 5.0
 """Seconds of silence after which the projection asks the log whether it really has nothing new."""
 COLLECTED_AFTER = (50_000, 20, 100)
@@ -77,6 +79,8 @@ class Projection:
         self.caught_up = asyncio.Event()
         self.halted: str | None = None
         """Why nothing may be decided from this projection; None if it may."""
+        self.outdated: str | None = None
+        """Why this release is too old for the log, whose upgrade to a later one is finished; None: it isn't."""
         self._suspects: dict[Aggregate, dict[int, str]] = {}
         self._runs: deque[Aggregate] = deque()
         """Suspects of that kind, oldest first."""
@@ -179,7 +183,7 @@ class Projection:
     def _halt(self, why: str) -> None:
         if self.halted is None:
             _log.error("projection halted", projection=self.name, why=why)
-        self.halted = why
+        self.halted = self.outdated or why  # what is newer follows from it
 
     async def _follow(self) -> None:
         buffer = self._log.buffer(ordered_consumer.QUEUE)
@@ -247,6 +251,11 @@ class Projection:
                     )
                 case Voided(sequence=sequence):
                     self._void(commit.aggregate, sequence)
+                case FormatRaised():
+                    if self.outdated is None and (why := outdated(fact)) is not None:
+                        self.outdated = why
+                        self._halt(why)
+                    kept.append(fact)
                 case _:
                     kept.append(fact)
         return replace(commit, facts=tuple(kept))

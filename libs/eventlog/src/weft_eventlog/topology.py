@@ -17,7 +17,7 @@ from nats.js.api import (
     StreamConfig,
 )
 from nats.js.client import JetStreamContext
-from nats.js.errors import APIError, BadRequestError, NotFoundError
+from nats.js.errors import APIError, BadRequestError, NotFoundError, ServiceUnavailableError
 from weft_contracts import disk
 from weft_contracts import topology as t
 
@@ -26,6 +26,7 @@ from weft_eventlog.errors import unavailable
 _STORAGE = {"file": StorageType.FILE, "memory": StorageType.MEMORY}
 _NAME_IN_USE = 10058
 _ANSWER_S = 10.0
+_LED_S = 3.0
 _TRIES = 4
 """A cluster that elects a leader just then never answers what it was asked meanwhile."""
 _SHARES = 4
@@ -107,6 +108,33 @@ async def apply_stream(client: Client, stream: t.Stream, servers: int = 1) -> No
     """Declare one stream: after a restart that emptied the memory. Raises LogUnavailable."""
     with unavailable(f"the stream {stream.name} can't be made"):
         await _apply_stream(client.jetstream(timeout=10), stream_config(stream, servers))
+
+
+async def leaderless(client: Client, stream: t.Stream) -> bool:
+    """Whether nobody answers for a stream in memory, while the log is answered for. Raises LogUnavailable."""
+    js = client.jetstream(timeout=_LED_S)
+    with unavailable("the streams can't be asked for"):
+        try:
+            cluster = (await js.stream_info(stream.name)).cluster
+            led = cluster is None or bool(cluster.leader)
+        except NotFoundError:
+            return False
+        except (TimeoutError, ServiceUnavailableError):
+            led = False
+        if led:
+            return False
+        log = (await js.stream_info(t.EVENTS.name)).cluster
+        return log is None or bool(log.leader)
+
+
+async def make_anew(client: Client, stream: t.Stream, servers: int = 1) -> None:
+    """Throw away what a stream in memory holds, and make it again. Raises LogUnavailable."""
+    assert stream.storage == "memory"
+    js = client.jetstream(timeout=_ANSWER_S)
+    with unavailable(f"the stream {stream.name} can't be made anew"):
+        with contextlib.suppress(NotFoundError):
+            await js.delete_stream(stream.name)
+        await _apply_stream(js, stream_config(stream, servers))
 
 
 async def apply_durable(client: Client, durable: t.Durable) -> None:

@@ -46,10 +46,14 @@ class Decider:
     async def run(self) -> None:
         """Decide for ever. Ends by cancellation, or by an error of `decide` itself."""
         await self._projection.caught_up.wait()
+        let_go = False
         while True:
             end_if_cancelled()
             before = self._projection.position
             self._report()
+            if self._projection.outdated is not None and not let_go:
+                let_go = True
+                await self._leadership.release()  # an instance of the later release may decide
             if self._leadership.held and self._projection.halted is None and await self._round():
                 continue
             if self._projection.position == before:

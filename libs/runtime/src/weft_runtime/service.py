@@ -138,7 +138,8 @@ class Runtime:
         return Projection(self.log, name=name, fold=fold, snapshots=snapshots)
 
     def follow(self, projection: Projection, digest: Digest | None = None) -> None:
-        """Run a projection as a root task; the service is ready once it has caught up the first time.
+        """Run a projection as a root task; the service is ready once it has caught up the first time, unless the
+        log is of a later release.
 
         `digest` names the folded state's content: `/projections` shows it, so that a fold thrown away and made
         again can be held against this one.
@@ -168,7 +169,8 @@ class Runtime:
 
     async def _caught_up(self, part: str, projection: Projection) -> None:
         await projection.caught_up.wait()
-        self.health.set_ready(part, True)
+        if projection.outdated is None:  # else it stays unready, so that a rollout goes no further
+            self.health.set_ready(part, True)
         _log.info("caught up", projection=projection.name, position=projection.position)
         await asyncio.Event().wait()
 

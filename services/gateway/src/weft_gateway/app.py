@@ -77,6 +77,9 @@ from weft_gateway.projections.memory import Memory
 from weft_gateway.settings import GatewaySettings
 
 _log: Any = get_logger("weft.gateway")
+ACCEPTED_S = 0.5
+"""At a stop requests are still begun for so long, since the listener closes a moment later and connections that it had
+accepted then, with their handshakes, are its."""
 
 
 async def start(runtime: Runtime) -> None:
@@ -236,6 +239,7 @@ async def start(runtime: Runtime) -> None:
         server.should_exit = True
         events.stopping = True
         logs.stop()
+        await asyncio.sleep(ACCEPTED_S)
         await asyncio.gather(dispatcher.finish_all(settings.finish_wait_s), unary.finish_all(settings.finish_wait_s))
         await pool.close()
         await cards.close()
@@ -244,7 +248,7 @@ async def start(runtime: Runtime) -> None:
         await prompting.close()
 
     runtime.own_http = True
-    runtime.on_stop("requests", stop, settings.finish_wait_s + 2.0)
+    runtime.on_stop("requests", stop, settings.finish_wait_s + ACCEPTED_S + 2.0)
     runtime.follow(projection, directory.fleet.digest)
     if settings.first_key is not None:
         first = FirstKey(settings.first_key, memory.keys.views, projection, runtime.log, runtime.health)
