@@ -57,10 +57,11 @@ class World:
         return id
 
     async def ask(self, path: str = "/api/load") -> Any:
+        by_replica = {each.endpoint.replica: each for each in self.states}
         pool: Any = SimpleNamespace(
             states=lambda: self.states,
-            state=lambda id: next((each for each in self.states if each.endpoint.replica == id), None),
-            ejections=lambda: {each.endpoint.replica: each.ejected for each in self.states},
+            state=by_replica.get,
+            ejections=lambda: {id: each.ejected for id, each in by_replica.items()},
         )
         loads: Any = SimpleNamespace(now=lambda: self.loads)
         projection: Any = SimpleNamespace(position=42)
