@@ -78,6 +78,8 @@ def worker(places: Places, state: Path, file: Path, stop_s: float, *, home: str)
     service = [
         ("Type", "exec"),
         ("ExecStart", run),
+        # The agent anew, from what is installed by now; engines run on.
+        ("ExecReload", "/bin/kill -USR1 $MAINPID"),
         *((("LoadCredential", f"{WORKER_FILE}:{path(str(file))}"),) if places.system else ()),
         ("TimeoutStopSec", f"{stop_s + STOP_MARGIN_S:g}"),
         *_again(Exit.USAGE, BAD_CONFIGURATION),
