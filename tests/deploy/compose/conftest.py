@@ -37,7 +37,17 @@ def _cache() -> Path:
 def built() -> Built:
     """All targets, and the stand-ins."""
     builds = builder(ROOT, _cache())
-    targets = ("registry", "scheduler", "reconciler", "metadata-cache", "gateway", "worker", "tool", "observer", "worker-nvidia")
+    targets = (
+        "registry",
+        "scheduler",
+        "reconciler",
+        "metadata-cache",
+        "gateway",
+        "worker",
+        "tool",
+        "observer",
+        "worker-nvidia",
+    )
     images = builds.build(targets)
     with tempfile.TemporaryDirectory() as made:
         context = Path(shutil.copytree(STANDINS, Path(made) / "context"))
