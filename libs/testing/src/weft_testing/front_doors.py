@@ -1,6 +1,6 @@
 """People who ask a mesh of several gateways at a steady rate, as a balancer in front of them would have them do: who
-is refused a connection, is hung up on before the first byte of an answer, or is told that the gateway stops, asks the
-next one.
+is refused a connection, is hung up on before the first byte of an answer, or is told that the gateway stops or starts,
+asks the next one.
 """
 
 import asyncio
@@ -23,6 +23,8 @@ WHOLE_S = 60.0
 """A stream that takes longer hangs."""
 _NOT_TAKEN = (httpx.ConnectError, httpx.ConnectTimeout, httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
 """Before any byte of an answer: the gateway never had the request, or is ending."""
+_ELSEWHERE = ("stopping", "starting")
+"""What a gateway says of itself that had the request and did nothing with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ class FrontDoors:
             try:
                 async with asyncio.timeout(WHOLE_S):
                     await self._ask(client, self._urls[(turn + door) % len(self._urls)], words)
-                if not words.stopping:
+                if not words.elsewhere:
                     break
             except TimeoutError:
                 trouble = f"not done after {WHOLE_S:g} s"
@@ -123,7 +125,7 @@ class FrontDoors:
             words.answered = True
             if response.status_code != 200:
                 said = (await response.aread()).decode(errors="replace")
-                words.stopping = response.status_code == 503 and '"code":"stopping"' in said
+                words.elsewhere = response.status_code == 503 and any(f'"code":"{each}"' in said for each in _ELSEWHERE)
                 words.trouble = f"{response.status_code}: {said[:300]}"
                 return
             async for line in response.aiter_lines():
@@ -136,7 +138,7 @@ class _Words:
 
     def __init__(self) -> None:
         self.answered = False
-        self.stopping = False
+        self.elsewhere = False
         """It was told to send its request again."""
         self.first_at = 0.0
         self.text = ""
