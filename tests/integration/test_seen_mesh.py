@@ -60,7 +60,7 @@ def test_what_is_shown_is_what_was_done_and_only_to_who_may_read_it(seen: tuple[
     assert 2 == value("max(weft_models)")
     assert 0 < value('weft:output_tokens:rate1m{gen_ai_request_model="tiny"}')
     assert 0 < value('sum(rate(weft_gateway_refused_total{status="404"}[1m]))')
-    assert {"tiny", "simulated"} == {
+    assert {"tiny", "paced"} == {
         each["metric"]["model"] for each in prometheus.query('weft_gateway_aliased_total{alias="chat"}')
     }
     made = mesh.mesh.http.post(f"{mesh.mesh.url}/api/keys", json={"scopes": ["inference"]}).json()["secret"]

@@ -9,7 +9,7 @@ from weft_cli.completing import models as known_models
 from weft_cli.listing import Listing, lists
 from weft_cli.options import JsonOption, StateOption, UrlOption
 
-aliases = typer.Typer(help="Let a name stand for several models; one answers each request.")
+aliases = typer.Typer(help="Let a name stand for several models; one of them answers.")
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Its name.", autocompletion=known_aliases)]
 
 

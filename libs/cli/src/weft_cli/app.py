@@ -82,7 +82,7 @@ def top(
     state: StateOption = None,
     url: UrlOption = None,
 ) -> None:
-    """Watch what the mesh does: requests, tokens a second, the busiest nodes."""
+    """Watch the mesh: requests, tokens a second, busiest nodes."""
     from weft_cli.commands import top as command
 
     command.run(state, url, once=once, interval=interval, as_json=as_json)

@@ -76,12 +76,11 @@ _GREETED = '''class Greeted(_Mesh, frozen=True):
 
 '''
 _GREETS = """    async def greet() -> None:
-        from weft_contracts.commit import Cause, Commit
-        from weft_contracts.facts.mesh import Greeted
-        from weft_contracts.ids import CorrelationId
-        from weft_contracts.subjects import MESH
+        load = __import__("importlib").import_module
+        mesh, commit, subjects = (load(f"weft_contracts.{each}") for each in ("facts.mesh", "commit", "subjects"))
         await projection.caught_up.wait()
-        await runtime.log.append(Commit(MESH, (Greeted(),), None, Cause(CorrelationId("greeting"))))
+        cause = commit.Cause("greeting")
+        await runtime.log.append(commit.Commit(subjects.MESH, (mesh.Greeted(),), None, cause))
         await __import__("asyncio").Event().wait()
 
     runtime.spawn("greeting", greet())

@@ -35,12 +35,12 @@ class SeenMesh:
 
     def prepare(self) -> None:
         """A second model, an alias of both, and clients that ask them all."""
-        made = self.mesh.deploy("simulated", SIMULATED)
+        made = self.mesh.deploy("paced", SIMULATED)
         assert made.status_code in (200, 201, 202), made.text
-        targets = [{"model": "tiny", "weight": 50}, {"model": "simulated", "weight": 50}]
+        targets = [{"model": "tiny", "weight": 50}, {"model": "paced", "weight": 50}]
         body = {"rule": "weights", "targets": targets}
         assert self.mesh.http.put(f"{self.mesh.url}/api/aliases/chat", json=body).status_code == 200
-        until("both models answer", lambda: self.mesh.ready_replicas("simulated") and self._answers(), _BOUND_S)
+        until("both models answer", lambda: self.mesh.ready_replicas("paced") and self._answers(), _BOUND_S)
         for client in self._clients:
             client.start()
 
@@ -68,7 +68,7 @@ class SeenMesh:
         return Prometheus(folder / "prometheus", SHIPPED / "prometheus", instead)
 
     def _models(self) -> Iterator[str]:
-        yield from ("tiny", "tiny", "simulated", "simulated", "chat", "nothing-of-this-name")
+        yield from ("tiny", "tiny", "paced", "paced", "chat", "nothing-of-this-name")
 
     def _answers(self) -> bool:
         return self.mesh.chat("What is the capital of France?").status_code == 200
