@@ -20,18 +20,24 @@ for each in $NATS; do set -- "$@" --nats "$each"; done
 weft found /keys/mesh --postgres postgres --nodes "$NODES" "$@"
 echo "$NATS" >nats-servers
 
-give() { # PART FILE…: at once, since who runs already may read it now
+# Each at once, and its reader's already: who runs may read it now. A key before its certificate, which is what tells
+# a reader that both are new.
+give() { # PART FILE…
     part=/parts/$1
     shift
     for file; do
         cp "$file" "$part/.new"
+        chown 10001:10001 "$part/.new"
         mv "$part/.new" "$part/${file##*/}"
     done
 }
 cd mesh
 give trust trust/*
-for each in registry scheduler reconciler metadata-cache gateway; do give "$each" "services/$each"/*; done
-for each in $NATS; do give "${each%%=*}" "nats/${each%%=*}"/*; done
+for each in registry scheduler reconciler metadata-cache gateway; do give "$each" "services/$each/key.pem" "services/$each"/*; done
+for each in $NATS; do
+    server=${each%%=*}
+    give "$server" "nats/$server/key.pem" "nats/$server"/*
+done
 give registry mesh.env
 give gateway mesh.env postgres-url
 give postgres postgres-password
@@ -39,5 +45,10 @@ give worker join-token
 give admin admin-key trust/authority.pem
 give prometheus trust/authority.pem
 give grafana ../grafana-password
-chown -R 10001:10001 /keys /parts/* /data/*
-chmod -R go= /keys /parts/* /data/*
+chown -R 10001:10001 /keys /parts/*
+chmod -R go= /keys /parts/*
+# What is new is root's, or its image's. What servers write in already is left alone.
+for each in /data/*; do
+    [ "$(stat -c %u "$each")" = 10001 ] || chown -R 10001:10001 "$each"
+    chmod go= "$each"
+done

@@ -41,10 +41,13 @@ OUTSIDE = {
     "POSTGRES_PASSWORD_FILE",
     "PGDATA",
     "TRACES_TO",
+    "TRACES_AUTHORIZATION",
     "GF_SECURITY_ADMIN_PASSWORD__FILE",
     "GF_ANALYTICS_REPORTING_ENABLED",
     "GF_ANALYTICS_CHECK_FOR_UPDATES",
 }
+SAID = {"WEFT_WEBHOOK_URL": "https://hooks.example.org/weft"}
+"""What has no default: whoever starts the part says it."""
 MADE_LATER = {"first-model", "relay.creds", "relay.pem", "webhook-secret"}
 """Under /run/weft, by one-shot services."""
 PUBLISHED = {"prometheus": "9090", "grafana": "3000"}
@@ -119,7 +122,7 @@ def settings(subject: Subject) -> Iterator[str]:
         yield from (f"{name}: {each} is no setting of it" for each in sorted(told.keys() - known))
         if model is None:
             continue
-        given = {each: str(value) for each, value in told.items() if value is not None}
+        given = {each: str(value or SAID.get(each, "")) for each, value in told.items() if value is not None}
         try:
             with patch.dict(os.environ, given, clear=True):
                 model()

@@ -45,7 +45,7 @@ def lay_out(folder: Path, nats: str, gateways: str = "localhost") -> subprocess.
     weft.write_text(f'#!/bin/sh\nexec {sys.executable} -m weft_cli "$@"\n')
     weft.chmod(0o755)
     script = re.sub(r"(?<=[ ])/(keys|parts|data)\b", rf"{folder}/\1", (FOLDER / "found.sh").read_text())
-    script = script.replace("part=/parts", f"part={folder}/parts").replace("chown -R", "true")
+    script = script.replace("part=/parts", f"part={folder}/parts").replace("chown ", "true ")
     env = {"PATH": f"{folder}/bin:{os.environ['PATH']}", "HOME": str(folder), "GATEWAYS": gateways, "NODES": "3"}
     return subprocess.run(
         ["/bin/sh"],
