@@ -53,8 +53,9 @@ def test_what_is_shown_is_what_was_done_and_only_to_who_may_read_it(seen: tuple[
     mesh, prometheus = seen
 
     def value(query: str) -> float:
-        (found,) = prometheus.query(query)
-        return float(found["value"][1])
+        found = prometheus.query(query)
+        assert found, query
+        return float(found[0]["value"][1])
 
     assert 1 == value('max(weft_nodes{state="healthy"})')
     assert 2 == value("max(weft_models)")

@@ -40,6 +40,10 @@ for target in $TARGETS; do printf '[Unit]\nDefaultDependencies=no\n' >/etc/syste
 # No journal runs here: what units say goes to a file.
 printf '[Service]\nStandardOutput=append:/var/log/units\nStandardError=append:/var/log/units\n' \
     >/etc/systemd/system/service.d/log.conf
+# Code that stands before the installed one here does so there.
+if [ -n "$CODE" ]; then
+    printf '[Service]\nEnvironment=PYTHONPATH=%s\n' "$CODE" >/etc/systemd/system/service.d/code.conf
+fi
 # As a machine's own manager has it: credentials are mounted by a process of each unit, and must be seen by the others.
 mount --make-rshared /
 exec env -i container=test SYSTEMD_UNIT_PATH=/etc/systemd/system PATH="$PATH" \
@@ -57,6 +61,7 @@ class Booted:
     def __init__(self, tree: Path) -> None:
         """`tree`: what is seen there where it lies here, beside this interpreter and its environment."""
         self._kept = _outermost([tree, Path(sys.prefix), Path(sys.base_prefix)])
+        self._code = os.pathsep.join(self._code_there())
         self._process: subprocess.Popen[bytes] | None = None
         self._manager = 0
 
@@ -67,6 +72,7 @@ class Booted:
             raise NoMachine(f"{', '.join(lacking)} not found (Debian, Ubuntu: apt install systemd util-linux)")
         namespaces = ("--pid", "--fork", "--kill-child", "--mount", "--ipc", "--uts", "--cgroup")
         said = {"KEPT": " ".join(map(str, self._kept)), "TARGETS": " ".join(_TARGETS), "MANAGER": _MANAGER}
+        said["CODE"] = self._code
         self._process = subprocess.Popen(
             ["unshare", *namespaces, "sh", "-c", _SCRIPT],
             stdin=subprocess.DEVNULL,
@@ -90,6 +96,8 @@ class Booted:
         entering = ("nsenter", "--target", str(self._manager), "--mount", "--pid", "--ipc", "--uts", "--cgroup")
         # systemctl looks for its manager where a machine that systemd booted has it.
         environment = {"PATH": os.environ["PATH"], "HOME": "/root", "LC_ALL": "C.UTF-8", **settings}
+        if self._code:
+            environment["PYTHONPATH"] = self._code
         return subprocess.run(
             [*entering, "--wd=/", *command],
             capture_output=True,
@@ -129,6 +137,15 @@ class Booted:
         """What the manager says of a unit."""
         said = self.run("systemctl", "show", unit, f"--property={','.join(properties)}").stdout
         return dict(line.split("=", 1) for line in said.splitlines())
+
+    def _code_there(self) -> list[str]:
+        """Folders of this process' own PYTHONPATH that are kept, as units see them: a private /tmp hides none."""
+        found: list[str] = []
+        for each in filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)):
+            for number, kept in enumerate(self._kept, 1):
+                if (code := Path(each).resolve()).is_relative_to(kept):
+                    found.append(str(Path("/run/kept", str(number), code.relative_to(kept))))
+        return found
 
     def close(self) -> None:
         """End all of it: with its process 1 the kernel ends every other."""
