@@ -58,7 +58,11 @@ class Bare:
 
     def home(self, machine: str) -> Path:
         made = self.folder / machine / "home"
-        made.mkdir(parents=True, exist_ok=True)
+        if not made.exists():
+            made.mkdir(parents=True)
+            # Whoever may write there could have left these.
+            for name in ("venv", "zipfile", "platform", "weft_cli", "weft_worker_agent"):
+                (made / f"{name}.py").write_text("raise SystemExit('it ran what lies in the current folder')\n")
         return made
 
     def environment(self, machine: str) -> dict[str, str]:

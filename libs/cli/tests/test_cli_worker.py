@@ -1,11 +1,14 @@
 """What a worker is told, by flags, variables and a file, and what is said of what can't be meant."""
 
+import os
+import signal
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 from weft_cli.app import app
-from weft_cli.commands.worker import own_address, settings
+from weft_cli.commands.worker import own_address, run, settings
 from weft_cli.worker_app import worker
 from weft_cli.worker_options import VARIABLES
 from weft_client.failure import Exit, Failure
@@ -86,3 +89,22 @@ def test_who_says_nothing_of_its_address_is_reached_where_the_gateway_is_reached
     assert ("127.0.0.1", "127.0.0.1") == (found["WEFT_ADVERTISE_HOST"], found["WEFT_HTTP_HOST"])
     elsewhere = settings({**GOOD, "advertise": "box.example"}, {"WEFT_HTTP_HOST": "0.0.0.0"})
     assert ("box.example", "0.0.0.0") == (elsewhere["WEFT_ADVERTISE_HOST"], elsewhere["WEFT_HTTP_HOST"])
+
+
+def test_a_supervisor_that_can_not_hear_yet_is_not_killed_by_being_asked_for_another_agent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    became: list[Mapping[str, str]] = []
+
+    def become(_program: str, _words: list[str], environment: Mapping[str, str]) -> None:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        became.append(environment)
+
+    monkeypatch.setattr("weft_cli.commands.worker.os.execve", become)
+    before = signal.getsignal(signal.SIGUSR1)
+    try:
+        run(GOOD, None)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    (environment,) = became
+    os.close(int(environment["WEFT_JOIN_TOKEN_FD"]))

@@ -1,7 +1,9 @@
 """What a bundle holds and what is made of it for a gateway: by digests, the same each time, and nothing unchecked."""
 
 import hashlib
+import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -123,3 +125,54 @@ def test_a_bundle_that_was_tampered_with_is_not_served(bundle: Path, state: Stat
     with pytest.raises(BadBundle, match=r"uv-1\.whl"):
         served.keep(state, authority, bundle)
     assert not state.install.exists()
+
+
+def test_only_what_is_served_is_read_at_a_start(bundle: Path, state: State, authority: Path) -> None:
+    (bundle / "models/m.gguf").write_text("other")
+    assert (state.install / f"{served.keep(state, authority, bundle)}.sh").is_file()
+
+
+def test_a_launcher_that_was_killed_while_it_laid_out_leaves_nothing(
+    bundle: Path, state: State, authority: Path
+) -> None:
+    first = served.keep(state, authority, bundle)
+    # given one that was killed between two steps
+    left = state.folder / ".install-abcd"
+    state.install.rename(left)
+    # then the next one believes no record
+    assert first == served.keep(state, authority, bundle)
+    assert (state.install / f"{first}.sh").is_file()
+    assert not left.exists()
+
+
+@pytest.mark.parametrize(
+    "step", ["find_python", "find_python; machine", 'use "$FOLDER"; unset PYTHONSAFEPATH; "$prefix/bin/weft" --help']
+)
+def test_nothing_of_the_folder_where_the_script_is_called_runs(bundle: Path, tmp_path: Path, step: str) -> None:
+    # given a folder where somebody else may write
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    for name in ("venv", "ensurepip", "platform", "weft_cli"):
+        (theirs / f"{name}.py").write_text(f"open({str(tmp_path / 'it-ran')!r}, 'w')\n")
+    # and an environment that was installed
+    python = tmp_path / "version/venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    functions = scripts.beside().partition("\nhere=")[0]
+    done = subprocess.run(
+        ["sh", "-c", f"{functions}\n{step}"],
+        cwd=theirs,
+        env={
+            **os.environ,
+            "WEFT_PREFIX": str(tmp_path / "prefix"),
+            "WEFT_PYTHON": sys.executable,
+            "FOLDER": str(tmp_path / "version"),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert 0 == done.returncode, done.stderr
+    assert not (tmp_path / "it-ran").exists()

@@ -187,6 +187,54 @@ def test_a_token_stands_in_a_file_of_its_owner_and_in_no_unit(words: dict[Part, 
         weft("install", "worker", "--systemd", "--user")
 
 
+def test_the_same_line_again_brings_a_worker_its_new_token(
+    words: dict[Part, list[str]], own_folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weft("install", *words["worker"], "--systemd", "--user")
+    file = own_folders / "config/weft/worker.toml"
+    file.write_text(f"# ours\n{file.read_text()}drain-timeout = 900\n")
+    before = file.read_text()
+    # given the same line, then one with another token
+    weft("install", *words["worker"], "--systemd", "--user")
+    assert before == file.read_text()
+    monkeypatch.setenv("WEFT_JOIN_TOKEN", "YW5vdGhlcg")
+    weft("install", *words["worker"], "--systemd", "--user")
+    # then nothing else of the file is touched
+    assert before.replace(TOKEN, "YW5vdGhlcg") == file.read_text()
+    assert 0o600 == file.stat().st_mode & 0o777
+    assert [file] == list(file.parent.iterdir())
+    # and one that has none gets it
+    file.write_text('join = "https://10.0.0.1:8080/"\nlabels = {zone = "a"}')
+    weft("install", *words["worker"], "--systemd", "--user")
+    assert 'token = "YW5vdGhlcg"\njoin = "https://10.0.0.1:8080/"\nlabels = {zone = "a"}' == file.read_text()
+    # and neither another mesh's nor one that isn't plain is guessed at
+    for text, says in (
+        ('join = "https://10.0.0.2:8080"\n', "there already"),
+        ('join = "https://10.0.0.1:8080"\n"token" = "x"\n', "write the new one into it"),
+    ):
+        file.write_text(text)
+        with pytest.raises(Failure, match=says):
+            weft("install", *words["worker"], "--systemd", "--user")
+        assert text == file.read_text()
+
+
+def test_no_token_is_written_for_a_unit_that_can_not_be_made(words: dict[Part, list[str]], own_folders: Path) -> None:
+    with pytest.raises(Failure, match="no systemd runs here"):
+        weft("install", *words["worker"], "--systemd", "--user", "--now")
+    unit = own_folders / "config/systemd/user/weft-worker.service"
+    unit.parent.mkdir(parents=True)
+    unit.write_text("[Service]\n")
+    with pytest.raises(Failure, match="didn't make it"):
+        weft("install", *words["worker"], "--systemd", "--user")
+    assert not (own_folders / "config/weft").exists()
+
+
+def test_a_state_at_home_is_seen_by_the_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weft_cli.systemd.installation.paths", lambda: (Path("/opt/weft"),))
+    for state, home in (("/home/a/mesh", "read-only"), ("/root/mesh", "read-only"), ("/srv/mesh", "yes")):
+        assert home == service(weft("install", "--systemd", "--print", "--state", state))["ProtectHome"]
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [

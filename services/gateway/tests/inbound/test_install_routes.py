@@ -9,8 +9,10 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
+from fastapi import Request
 from weft_gateway.domain.access import Policy
 from weft_gateway.domain.rate_limiter import LIMITS, Allowance
+from weft_gateway.domain.refused import Refused
 from weft_gateway.inbound.http.application import application
 from weft_gateway.inbound.http.authenticator import Authenticator
 from weft_gateway.inbound.install import Install
@@ -61,7 +63,24 @@ async def test_whoever_names_a_file_by_its_digest_gets_it_without_a_key(gateway:
         answer.headers["x-content-type-options"],
     )
     assert "#!/bin/sh\n" == (await gateway.get(f"/install/{DIGEST}.sh")).text
-    assert b"" == (await gateway.head(FILE)).content
+
+
+async def test_who_asks_for_the_head_alone_has_no_file_read(
+    gateway: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Any] = []
+    plain = asyncio.to_thread
+
+    async def seen(*work: Any) -> Any:
+        read.append(work)
+        return await plain(*work)
+
+    monkeypatch.setattr("weft_gateway.inbound.install.asyncio.to_thread", seen)
+    answer = await gateway.head(FILE)
+    assert (200, b"", str(len(WHEEL))) == (answer.status_code, answer.content, answer.headers["content-length"])
+    assert not read
+    assert WHEEL == (await gateway.get(FILE)).content
+    assert read
 
 
 @pytest.mark.parametrize(
@@ -120,6 +139,61 @@ async def test_beyond_so_many_at_once_others_are_told_to_come_again(
     go_on.set()
     assert [WHEEL, WHEEL] == [(await each).content for each in (first, second)]
     assert 200 == (await gateway.get(FILE)).status_code
+
+
+async def test_one_address_does_not_take_all_places(folder: Path) -> None:
+    install = Install(folder, at_once=3, of_one=2)
+    name = Path(FILE).name
+    sending, go_on = asyncio.Semaphore(0), asyncio.Event()
+
+    async def held(_message: Any) -> None:
+        sending.release()
+        await go_on.wait()
+
+    async def sent_to(address: str) -> asyncio.Task[None]:
+        request = asked_by(address)
+        answer = await install.file(request, DIGEST, name)
+        task = asyncio.create_task(answer(request.scope, nothing, held))
+        await asyncio.wait_for(sending.acquire(), 10)
+        return task
+
+    tasks = [await sent_to("10.0.0.1") for _ in range(2)]
+    # given one that has its share, then others still get theirs, and so many in all
+    with pytest.raises(Refused, match="try again"):
+        await install.file(asked_by("10.0.0.1"), DIGEST, name)
+    tasks.append(await sent_to("10.0.0.2"))
+    with pytest.raises(Refused, match="try again"):
+        await install.file(asked_by("10.0.0.3"), DIGEST, name)
+    go_on.set()
+    await asyncio.gather(*tasks)
+    await (await sent_to("10.0.0.1"))
+    assert not install.sent
+
+
+async def test_who_takes_nothing_loses_the_place(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weft_gateway.inbound.install.BLOCK_S", 0.01)
+    install = Install(folder)
+    request = asked_by("10.0.0.1")
+    answer = await install.file(request, DIGEST, Path(FILE).name)
+
+    async def stuck(message: Any) -> None:
+        if message["type"] == "http.response.body":
+            await asyncio.Event().wait()
+
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(answer(request.scope, nothing, stuck), 10)
+    assert not install.sent
+
+
+def asked_by(address: str) -> Request:
+    """A request as the middleware hands it on."""
+    request = Request({"type": "http", "client": (address, 4000), "headers": []})
+    request.state.head_only = False
+    return request
+
+
+async def nothing() -> Any:
+    """No more of a request comes."""
 
 
 async def test_strangers_are_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

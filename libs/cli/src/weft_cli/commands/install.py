@@ -1,9 +1,11 @@
 """`weft install --systemd` and `weft uninstall --systemd`: units that run what is here, and their removal."""
 
 import os
+import pwd
 import shutil
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,6 +51,11 @@ def run(wanted: Wanted, *, now: bool, only_print: bool, as_json: bool) -> None:
     where = places.of_user() if wanted.user else places.of_system()
     if where.system and not only_print:
         _as_root("install")
+    target = where.units / parts.UNITS[wanted.part]
+    if not only_print:
+        _check_ours(target)
+        if now and not where.runs:
+            raise Failure(f"no systemd runs here that could start {target.name}: leave --now out")
     try:
         unit = _unit(wanted, where, dry=only_print)
         text = unit.text()
@@ -58,10 +65,6 @@ def run(wanted: Wanted, *, now: bool, only_print: bool, as_json: bool) -> None:
         show({"unit": unit.name, "text": text}) if as_json else print(text, end="")
         return
     done = Done(unit.name)
-    target = where.units / unit.name
-    _check_ours(target)
-    if now and not where.runs:
-        raise Failure(f"no systemd runs here that could start {unit.name}: leave --now out")
     if where.system:
         _make_user(where, done)
         _give(wanted, where)
@@ -127,8 +130,9 @@ def _unit(wanted: Wanted, where: Places, *, dry: bool) -> Unit:
             f"units of the system run as the user {USER}, who can't read {closed}, where this Weft lies: install Weft"
             " where everybody may read it, such as /opt/weft, or make a unit of your own: --user"
         )
-    home = "read-only" if places.at_home(own) else "yes"
     state = (wanted.state or where.state(wanted.part)).expanduser().absolute()
+    folder = [wanted.folder.expanduser().absolute()] if wanted.folder is not None else []
+    home = "read-only" if places.at_home((*own, state, *folder)) else "yes"
     match wanted.part:
         case "mesh":
             return parts.mesh(where, state, wanted.mesh, home=home)
@@ -187,15 +191,22 @@ def _give(wanted: Wanted, where: Places) -> None:
     match wanted.part:
         case "nats":
             assert wanted.folder is not None
-            top = wanted.folder.expanduser().absolute()
-            for each in (top, *top.rglob("*")):
-                if not each.is_symlink():
-                    shutil.chown(each, USER, USER)
+            _give_all(wanted.folder.expanduser().resolve())
         case "mesh" | "worker":
             state = (wanted.state or where.state(wanted.part)).expanduser().absolute()
             if places.state_of_system(state) is None and not state.exists():
                 state.mkdir(mode=0o700, parents=True)
                 shutil.chown(state, USER, USER)
+
+
+def _give_all(top: Path) -> None:
+    """A folder whose owner may be at work in it, so that no name is followed out of it."""
+    user = pwd.getpwnam(USER)
+    os.chown(top, user.pw_uid, user.pw_gid, follow_symlinks=False)
+    for _, folders, files, within in os.fwalk(top):
+        for each in (*folders, *files):
+            with suppress(FileNotFoundError):
+                os.chown(each, user.pw_uid, user.pw_gid, dir_fd=within, follow_symlinks=False)
 
 
 def _write(target: Path, text: str, done: Done) -> None:

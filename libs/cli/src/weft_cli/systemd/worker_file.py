@@ -2,7 +2,10 @@
 
 import json
 import os
+import re
 import shlex
+import tempfile
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,13 +32,15 @@ class WorkerSaid:
 
 
 def make_if_lacking(file: Path, said: WorkerSaid) -> None:
-    """Write it, for its owner alone. Raises Failure: it is there and others can read it, or there is too little to
-    write."""
+    """Write it, for its owner alone. One that joins the same mesh is left but for the token, which a new line brings.
+
+    Raises Failure: it is there and others can read it, or says another mesh, or there is too little to write.
+    """
     if file.exists():
         if file.stat().st_mode & 0o077:
             raise Failure(f"{file} holds a token, and others can read it: chmod 600 {file}")
         if said.join is not None:
-            raise Failure(f"{file} is there already, and says what the worker joins: leave --join out, or edit it")
+            _keep_up(file, Gateway(said.join).url, said.token)
         return
     if said.join is None or not said.token:
         raise Failure(
@@ -53,6 +58,47 @@ def make_if_lacking(file: Path, said: WorkerSaid) -> None:
         raise Failure(f"{file} can't be written: {error.strerror}") from None
     with os.fdopen(descriptor, "w") as out:
         out.write(text)
+
+
+def _keep_up(file: Path, join: str, token: str | None) -> None:
+    """Raises Failure."""
+    try:
+        text = file.read_text()
+        known = tomllib.loads(text)
+    except (OSError, ValueError) as error:
+        raise Failure(f"{file} can't be read: {error}", Exit.USAGE) from None
+    own = known.get("join")
+    if not isinstance(own, str) or Gateway(own).url != join:
+        raise Failure(f"{file} is there already, and says what the worker joins: leave --join out, or edit it")
+    if not token or known.get("token") == token:
+        return
+    line = f"token = {json.dumps(token)}\n"
+    anew, found = re.subn(r"^token[ \t]*=.*\n?", lambda _: line, text, count=1, flags=re.MULTILINE)
+    anew = anew if found else line + text
+    try:
+        whole = tomllib.loads(anew) == {**known, "token": token}
+    except tomllib.TOMLDecodeError:
+        whole = False
+    if not whole:
+        raise Failure(f"{file}: its token can't be replaced: write the new one into it")
+    _replace(file, anew)
+
+
+def _replace(file: Path, text: str) -> None:
+    """With the same owner. Raises Failure."""
+    try:
+        owner = file.stat()
+        descriptor, fresh = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+        try:
+            with os.fdopen(descriptor, "w") as out:
+                os.fchown(descriptor, owner.st_uid, owner.st_gid)
+                out.write(text)
+            Path(fresh).replace(file)
+        except OSError:
+            Path(fresh).unlink()
+            raise
+    except OSError as error:
+        raise Failure(f"{file} can't be written: {error.strerror}") from None
 
 
 def stop_bound_s(file: Path, environment: Path, *, lacking_ok: bool = False) -> float:

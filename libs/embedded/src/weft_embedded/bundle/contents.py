@@ -59,9 +59,12 @@ def listed(folder: Path) -> tuple[Listed, ...]:
     return tuple(found)
 
 
-def checked(folder: Path) -> tuple[Listed, ...]:
-    """The same, once every file was read and is as the list says. Raises BadBundle that names the first that isn't."""
-    found = listed(folder)
+def checked(folder: Path, *, but: str | None = None) -> tuple[Listed, ...]:
+    """The same, once every file was read and is as the list says. Raises BadBundle that names the first that isn't.
+
+    `but`: names that begin so are left out, unread.
+    """
+    found = tuple(each for each in listed(folder) if but is None or not each.name.startswith(but))
     for each in found:
         file = folder / each.name
         if file.is_symlink() or not file.is_file():

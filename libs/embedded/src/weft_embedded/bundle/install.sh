@@ -8,6 +8,8 @@
 # hashes of the lock; pip's own settings say which.
 set -eu
 umask 022
+# Else Python runs what lies in the folder where this was called.
+export PYTHONSAFEPATH=1
 
 say() { printf 'weft: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
@@ -57,8 +59,8 @@ install_in() {
         "$python" -m venv "$1/venv" || no_environment
         "$1/venv/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes \
             -r "$1/bundle/requirements-tool.lock" || fail "the installer could not be fetched; pip's words stand above"
-        hand_settings_to_uv
-        uv "$1" --require-hashes -r "$1/bundle/requirements.lock"
+        # In a shell of its own: what is handed to uv isn't the worker's.
+        (hand_settings_to_uv; uv "$1" --require-hashes -r "$1/bundle/requirements.lock") || exit 1
         uv "$1" --no-deps --no-index "$1"/bundle/own/*.whl
     fi
     : >"$1/whole"
@@ -76,7 +78,8 @@ uv() {
 # Let `weft` mean what was installed in FOLDER. Earlier ones stay: what runs may be of one.
 use() {
     mkdir -p "$prefix/bin"
-    printf '#!/bin/sh\nexport WEFT_CALLED_AS=weft\nexec "%s/venv/bin/python" -m weft_cli "$@"\n' "$1" >"$prefix/bin/weft.new"
+    printf '#!/bin/sh\nexport WEFT_CALLED_AS=weft PYTHONSAFEPATH=1\nexec "%s/venv/bin/python" -m weft_cli "$@"\n' "$1" \
+        >"$prefix/bin/weft.new"
     chmod 755 "$prefix/bin/weft.new"
     mv "$prefix/bin/weft.new" "$prefix/bin/weft"
     if [ -n "$commands" ] && { [ ! -e "$commands/weft" ] || [ -L "$commands/weft" ]; }; then

@@ -26,6 +26,9 @@ while [ "$arguments" -gt 0 ]; do
 done
 case $join in https://*) ;; *) fail "say which mesh this machine is to join: --join https://HOST:PORT" ;; esac
 [ -n "${WEFT_JOIN_TOKEN:-}" ] || fail "a worker needs a registration token: WEFT_JOIN_TOKEN in its environment"
+# The worker's alone: what is run on the way doesn't get it.
+token=$WEFT_JOIN_TOKEN
+unset WEFT_JOIN_TOKEN
 at=${join#https://}
 at=${at%%/*}
 case $at in *:*[0-9]) ;; *) at=$at:443 ;; esac
@@ -56,5 +59,6 @@ fi
 install_in "$version"
 use "$version"
 say "installed: $prefix/bin/weft"
+export WEFT_JOIN_TOKEN="$token"
 if [ -n "$service" ]; then exec "$prefix/bin/weft" install worker --systemd --now --join "$join" "$@"; fi
 exec "$prefix/bin/weft" worker --join "$join" "$@"

@@ -15,6 +15,8 @@ from weft_embedded.bundle import own_packages, scripts
 from weft_embedded.bundle.contents import ABOUT, INSTALL, MODELS, OTHERS, BadBundle, Listed, checked, listed, sums
 from weft_embedded.state import State, read_json, write_private
 
+_MADE = ".install-"
+
 
 def keep(state: State, authority: Path, bundle: Path | None) -> str:
     """See that the folder is there and up to date; the script's digest. Raises BadBundle, OSError."""
@@ -24,14 +26,19 @@ def keep(state: State, authority: Path, bundle: Path | None) -> str:
         bundle = source.bundle
     made_of = _made_of(pem, bundle, source)
     known = read_json(state.install_record) or {}
-    if known.get("made_of") == made_of and isinstance(found := known.get("script"), str):
+    found = known.get("script")
+    if known.get("made_of") == made_of and isinstance(found, str) and (state.install / f"{found}.sh").is_file():
         return found
+    # Of a launcher that was killed here; nobody else is, the state is locked.
+    state.install_record.unlink(missing_ok=True)
+    for left in state.folder.glob(f"{_MADE}*"):
+        shutil.rmtree(left)
     state.install.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=state.folder, prefix=".install-") as made:
+    with tempfile.TemporaryDirectory(dir=state.folder, prefix=_MADE) as made:
         fresh = Path(made) / "served"
         fresh.mkdir(mode=0o700)
         if bundle is not None:
-            script = _lay_out(bundle, checked(bundle), pem, _machine(bundle), fresh)
+            script = _lay_out(bundle, checked(bundle, but=f"{MODELS}/"), pem, _machine(bundle), fresh)
         else:
             assert source is not None
             own = Path(made) / "bundle"

@@ -125,6 +125,7 @@ class AuthMiddleware:
         state.correlation_id = correlation_id
         state.caller = caller
         state.authenticator = self._authenticator
+        state.head_only = head
         with structlog.contextvars.bound_contextvars(correlation_id=correlation_id):
             await self._app(scope, receive, send_on)
 

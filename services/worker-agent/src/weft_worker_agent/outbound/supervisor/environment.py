@@ -6,7 +6,17 @@ Around a worker there may be keys and passwords of all kinds, and engines run co
 import os
 from collections.abc import Iterable, Mapping
 
-PROGRAMS = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
+PROGRAMS = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "PYTHONSAFEPATH",
+    "VIRTUAL_ENV",
+)
 """What any program of a worker needs."""
 TOOLS = (*PROGRAMS, "XDG_RUNTIME_DIR")
 """What vendors' tools get."""
