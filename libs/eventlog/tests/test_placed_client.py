@@ -141,6 +141,17 @@ async def test_a_restart_of_the_server_loses_and_repeats_nothing(
     assert [2, 3] == await reading.take(2)
 
 
+async def test_a_subject_that_is_no_text_does_not_stop_it(
+    root: EventLog, mesh_server: MeshServer, start: Start
+) -> None:
+    await apply_durable(await mesh_server.root(), PLACE)
+    worker = await mesh_server.worker(NodeId("n-two"))
+    await worker._send_command(b"PUB weft.ev.run.n-two.\xff\xfe.loading 2\r\n[]\r\n")
+    await worker.flush()
+    await note(root)
+    assert [1, 2] == await (await start()).take(2)
+
+
 async def test_who_may_read_from_now_on_gets_nothing_of_what_was_before_whatever_it_asks(
     root: EventLog, mesh_server: MeshServer, start: Start
 ) -> None:

@@ -12,12 +12,13 @@ FAILED = run.Failed(epoch=1, reason="no such file", permanent=True, starts=1)
 HEALTHY = node.Healthy()
 
 
-def commit(*facts: Fact, sequence: int = 7, at: float = 1_700_000_000.25) -> Recorded:
+TRACEPARENT = f"00-{TRACE}-{SPAN}-01"
+
+
+def commit(*facts: Fact, sequence: int = 7, at: float = 1_700_000_000.25, traceparent: str = TRACEPARENT) -> Recorded:
     one = NodeId("n-one")
     aggregate = subjects.run(one, ReplicaId("m-1-1")) if facts[0].kind == "run" else subjects.node(one)
-    return Recorded(
-        sequence, aggregate, facts, EventId("e-1"), CorrelationId("c-1"), None, "n-one", at, f"00-{TRACE}-{SPAN}-01"
-    )
+    return Recorded(sequence, aggregate, facts, EventId("e-1"), CorrelationId("c-1"), None, "n-one", at, traceparent)
 
 
 def happened(fact: Fact = FAILED) -> Happened:

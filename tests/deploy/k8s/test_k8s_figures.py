@@ -23,6 +23,10 @@ def told() -> set[str]:
     }
 
 
+def _named(of: dict[str, Any]) -> str:
+    return str(of["metadata"]["name"])
+
+
 def unknown(text: str) -> set[str]:
     """Metrics that a file names and the code doesn't have."""
     return set(re.findall(r"\bweft_[a-z_]+\b", text)) - told()
@@ -53,6 +57,17 @@ def test_the_operators_rules_are_prometheus_own() -> None:
     spec.loader.exec_module(module)
     made = module.made()
     assert made == module.MADE.read_text(), "run: python deploy/k8s/make_rules.py"
+
+
+def test_as_much_is_taken_of_a_worker_as_prometheus_own_file_says() -> None:
+    jobs = yaml.safe_load((ROOT / "deploy/observability/prometheus/prometheus.yml").read_text())["scrape_configs"]
+    (told,) = [job for job in jobs if job["job_name"] == "weft-workers"]
+    (kept,) = told["metric_relabel_configs"]
+    (spec,) = [each["spec"] for each in of_kind(render("production"), "ServiceMonitor") if _named(each) == "worker"]
+    assert (told["sample_limit"], told["body_size_limit"]) == (spec["sampleLimit"], spec["bodySizeLimit"])
+    (end,) = spec["endpoints"]
+    said = {"sourceLabels": kept["source_labels"], "regex": kept["regex"], "action": kept["action"]}
+    assert [said] == end["metricRelabelings"]
 
 
 def test_the_jobs_that_rules_name_are_those_that_monitors_make() -> None:

@@ -1,5 +1,6 @@
 """prometheus.yml: every part of a mesh has a job, at the address and port that deployments give it."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -38,6 +39,26 @@ def test_the_gateway_is_asked_by_its_own_certificate_and_with_a_key() -> None:
         assert {"ca_file": AUTHORITY, "server_name": server_name(GATEWAY)} == asked["tls_config"]
         assert KEY == asked["authorization"]["credentials_file"]
     assert "Bearer" == found["authorization"]["type"]  # Prometheus 2.42 sends a bare key where it isn't said
+
+
+def test_of_a_worker_its_own_metrics_are_taken_and_none_of_the_meshs() -> None:
+    job = JOBS["weft-workers"]
+    (kept,) = job["metric_relabel_configs"]
+    assert (["__name__"], "keep") == (kept["source_labels"], kept["action"])
+    taken = re.compile(kept["regex"]).fullmatch
+    # its own page's, and what rules and dashboards ask of every process
+    page = (FOLDER.parents[2] / "services" / "worker-agent" / "README.md").read_text()
+    (line,) = re.findall(r"^- \*\*Metrics\*\*: (.*)$", page, re.M)
+    line = line.replace("weft_node_device_{memory,claimed,held,pressure}_bytes", "weft_node_device_memory_bytes")
+    own = {*re.findall(r"\bweft_[a-z_]+", line), "weft_service_problems", "weft_service_ready", "weft_service_info"}
+    own |= {"weft_log_connected", "process_start_time_seconds", "process_resident_memory_bytes"}
+    assert len(own) > 15
+    assert [] == [name for name in own if not taken(name)]
+    # a service's, by which a worker could tell of the whole mesh
+    for name in ("weft_fold_position", "weft_log_limit_bytes", "weft_nodes", "weft_brake", "weft_node_silence_seconds"):
+        assert not taken(name), name
+    assert job["sample_limit"] == 5000
+    assert job["body_size_limit"] == "2MB"
 
 
 def test_the_rules_beside_it_are_read() -> None:

@@ -17,6 +17,7 @@ from nats.js.client import JetStreamContext
 from weft_contracts.topology import OBSERVER_AHEAD
 
 from weft_eventlog.durable_reader import DurableReader
+from weft_eventlog.message_sanitizer import sanitize_messages
 from weft_eventlog.one_socket import OneSocket
 
 FIRST_AGAIN_S, MOST_AGAIN_S = 0.5, 60.0
@@ -122,6 +123,7 @@ class PlacedClient(OneSocket):
     def __init__(self, on_there: Callable[[bool], None]) -> None:
         super().__init__()
         self._on_there = on_there
+        sanitize_messages(self)
 
     def jetstream(self, **options: Any) -> JetStreamContext:
         """See PlacedJetStream."""

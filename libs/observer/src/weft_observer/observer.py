@@ -117,7 +117,8 @@ class Observer:
         done, left = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
         for task in left:
             task.cancel()
-        await asyncio.wait(left, timeout=settings.stop_timeout)
+        if left:
+            await asyncio.wait(left, timeout=settings.stop_timeout)
         for task in done:
             if (error := task.exception()) is not None:
                 _log.error("ended", part=task.get_name(), exc_info=error)

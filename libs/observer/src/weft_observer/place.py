@@ -20,6 +20,7 @@ def place(name: str) -> dict[str, Any]:
         "pull_sub": PullSub(),
         "ack_policy": AckPolicy.NACK_ON_ERROR,
         "decoder": _recorded,
+        "no_reply": True,  # a worker writes its headers itself, and FastStream answers at what `reply_to` says
     }
 
 

@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
+from prometheus_client import CollectorRegistry
 from weft_contracts.facts.model import Deleted
 from weft_contracts.ids import ModelId
 from weft_contracts.subjects import model
+from weft_gateway.domain.model_labels import OTHERS, ModelLabels
 from weft_gateway.inbound.inference.limits import Limits
+from weft_gateway.inbound.inference.model_loads import NOTHING, ModelLoad
 from weft_gateway.inbound.model_metrics import ModelMetrics
 
 from .conftest import Front
@@ -92,3 +95,33 @@ async def test_a_deleted_models_figures_end(fronts: Fronts) -> None:
     assert 1 == front.registry.get_sample_value(duration, of)
     front.log.given(model(LOCAL), Deleted())
     assert (None, None) == (told("output_tokens_total"), front.registry.get_sample_value(duration, of))
+
+
+class Loads:
+    """Models with the tokens that they have given so far."""
+
+    def __init__(self, **tokens: int) -> None:
+        self.tokens = tokens
+
+    def now(self) -> dict[str, ModelLoad]:
+        return {name: NOTHING._replace(tokens=count) for name, count in self.tokens.items()}
+
+
+def test_the_others_tokens_never_become_fewer_whichever_of_them_goes_or_gets_a_place() -> None:
+    loads = Loads(a=5, b=100, c=10)
+    registry = CollectorRegistry()
+    registry.register(ModelMetrics(cast("Any", loads), ModelLabels(1, lambda name: name in loads.tokens)))
+
+    def told(name: str) -> float | None:
+        return registry.get_sample_value("weft_gateway_output_tokens_total", {"gen_ai_request_model": name})
+
+    assert (5, 110) == (told("a"), told(OTHERS))
+    # when one beyond the bound is deleted
+    loads.tokens = {"a": 5, "c": 11}
+    assert (5, 111) == (told("a"), told(OTHERS))
+    # when one gets the place of another
+    loads.tokens = {"c": 13, "d": 1}
+    assert (None, 2, 112) == (told("a"), told("c"), told(OTHERS))
+    # when one is made again under its name, and counts from nothing
+    loads.tokens = {"c": 4, "d": 1}
+    assert (6, 112) == (told("c"), told(OTHERS))

@@ -26,7 +26,7 @@ from weft_registry.inbound.service_poller import ServicePoller
 from weft_registry.inbound.traffic_poller import TrafficPoller
 from weft_registry.outbound.credentials import Issuer
 from weft_registry.outbound.log_size_watch import LogSizeWatch
-from weft_registry.outbound.memory_streams import keep_memory_streams
+from weft_registry.outbound.memory_streams import MemoryStreams
 from weft_registry.outbound.revocations import Revocations
 from weft_registry.outbound.secret_copies import SecretCopies
 from weft_registry.outbound.system_account import SystemAccount
@@ -86,7 +86,7 @@ async def start(runtime: Runtime) -> None:
     REGISTRY.register(MeshMetrics(lambda: state.fleet, leases.silences, lambda: size.now))
     runtime.spawn("log size", size.run())
     runtime.spawn("topology", keep_topology(runtime, system))
-    runtime.spawn("memory streams", keep_memory_streams(runtime))
+    runtime.spawn("memory streams", MemoryStreams(runtime, leadership).run())
     runtime.spawn("leases", leases.run())
     runtime.spawn("traffic", poller.run())
     runtime.spawn("services", services.run())

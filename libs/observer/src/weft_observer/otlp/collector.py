@@ -3,6 +3,7 @@
 import asyncio
 from urllib.parse import urlsplit
 
+from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.sdk._logs import ReadableLogRecord
 from opentelemetry.sdk._logs.export import LogRecordExportResult
@@ -12,7 +13,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from weft_observer.happened import Happened
 from weft_observer.otlp.record import record
 from weft_observer.otlp.settings import OtlpSettings
-from weft_observer.outcomes import Later
+from weft_observer.outcomes import Later, Refused
 
 SERVICE = "weft-observer"
 
@@ -26,8 +27,12 @@ class Collector:
         self._host = urlsplit(settings.address).hostname
 
     async def export(self, happened: Happened) -> None:
-        """Export one fact. Raises Later."""
+        """Export one fact. Raises Later, and Refused for what no record can bear, such as a number of 65 bits."""
         read = ReadableLogRecord(record(happened), self._resource, InstrumentationScope("weft"))
+        try:
+            encode_logs([read])
+        except (ValueError, OverflowError, TypeError) as error:
+            raise Refused(f"no record can bear it: {error}") from None
         if await asyncio.to_thread(self._exporter.export, [read]) is not LogRecordExportResult.SUCCESS:
             raise Later(f"{self._host} did not take a record")
 

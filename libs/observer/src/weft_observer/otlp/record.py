@@ -1,5 +1,6 @@
 """A fact as a log record of OpenTelemetry."""
 
+import re
 import time
 from collections.abc import Mapping
 
@@ -22,7 +23,7 @@ WARNINGS = frozenset(
     )
 )
 """What is not as it should be, and may mend by itself."""
-TRACEPARENT_PARTS = 4
+_TRACEPARENT = re.compile("[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
 
 
 def record(happened: Happened) -> LogRecord:
@@ -57,8 +58,7 @@ def _severity(name: str) -> SeverityNumber:
 
 def _span(traceparent: str) -> SpanContext:
     """The span that a W3C trace parent names; one that is not valid for none."""
-    try:
-        _, trace, span, flags = traceparent.split("-")
-        return SpanContext(int(trace, 16), int(span, 16), is_remote=True, trace_flags=TraceFlags(int(flags, 16)))
-    except ValueError:
+    if not (found := _TRACEPARENT.fullmatch(traceparent)):
         return SpanContext(0, 0, is_remote=True)
+    trace, span, flags = (int(each, 16) for each in found.groups())
+    return SpanContext(trace, span, is_remote=True, trace_flags=TraceFlags(flags))

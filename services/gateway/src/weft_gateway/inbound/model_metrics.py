@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from weft_gateway.domain.model_labels import ModelLabels
+from weft_gateway.domain.model_labels import OTHERS, ModelLabels
 from weft_gateway.inbound.inference.model_loads import ModelLoads
 
 _MODEL = ("gen_ai_request_model",)
@@ -18,6 +18,10 @@ class ModelMetrics(Collector):
     def __init__(self, loads: ModelLoads, labels: ModelLabels) -> None:
         self._loads = loads
         self._labels = labels
+        self._last: dict[str, int] = {}
+        """Tokens of each model at the last look."""
+        self._out = Counter[str]()
+        """Tokens by label: a model that ends, or that gets a label of its own, takes none away from the others."""
 
     def describe(self) -> Iterable[Metric]:
         """Nothing is looked up when it is registered."""
@@ -27,14 +31,18 @@ class ModelMetrics(Collector):
         """As it stands."""
         self._labels.sweep()
         found = self._loads.now()
-        running, busy, loading, tokens = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+        running, busy, loading = Counter[str](), Counter[str](), Counter[str]()
         for model, load in found.items():
             label = self._labels.label(model)
             running[label] += load.running
             busy[label] += load.busy
             loading[label] += load.loading
-            tokens[label] += load.tokens
-        names = sorted({*running, *self._labels})
+            last = self._last.get(model, 0)
+            self._out[label] += load.tokens - (last if last <= load.tokens else 0)
+        self._last = {model: load.tokens for model, load in found.items()}
+        for gone in self._out.keys() - {*self._labels, OTHERS}:
+            del self._out[gone]
+        names = sorted({*running, *self._labels, *self._out})
         now = GaugeMetricFamily("weft_gateway_model_requests", "Choices that run or wait, by model", labels=_MODEL)
         waiting = GaugeMetricFamily(
             "weft_gateway_model_waiting",
@@ -50,5 +58,5 @@ class ModelMetrics(Collector):
             now.add_metric((name,), running[name])
             waiting.add_metric((name, "busy"), busy[name])
             waiting.add_metric((name, "loading"), loading[name])
-            out.add_metric((name,), tokens[name])
+            out.add_metric((name,), self._out[name])
         yield from (now, waiting, out)
