@@ -70,11 +70,17 @@ def told() -> list[bool]:
 
 
 @pytest.fixture
-async def start(mesh_server: MeshServer, told: list[bool]) -> AsyncIterator[Start]:
+def died() -> list[BaseException]:
+    """What has ended its reading."""
+    return []
+
+
+@pytest.fixture
+async def start(mesh_server: MeshServer, told: list[bool], died: list[BaseException]) -> AsyncIterator[Start]:
     made: list[Reading] = []
 
     async def reading() -> Reading:
-        client = PlacedClient(told.append)
+        client = PlacedClient(told.append, died.append)
         await client.connect(
             mesh_server.url,
             user_credentials=str(mesh_server.observer_file(NAME)),
@@ -150,6 +156,20 @@ async def test_a_subject_that_is_no_text_does_not_stop_it(
     await worker.flush()
     await note(root)
     assert [1, 2] == await (await start()).take(2)
+
+
+async def test_an_error_that_ends_its_reading_is_told(
+    mesh_server: MeshServer, start: Start, died: list[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def torn(self: durable_reader.DurableReader) -> None:
+        raise ValueError("no such answer")
+
+    monkeypatch.setattr(durable_reader.DurableReader, "_rewind", torn)
+    reading = await start()
+    with pytest.raises(NothingYet):
+        await reading.subscription.fetch(timeout=0.1)
+    assert ["no such answer"] == [str(each) for each in died]
+    reading.subscription._reading = asyncio.create_task(asyncio.sleep(0))  # what ends it may end
 
 
 async def test_who_may_read_from_now_on_gets_nothing_of_what_was_before_whatever_it_asks(

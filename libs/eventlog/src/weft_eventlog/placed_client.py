@@ -62,10 +62,18 @@ class PlacedMsg(Msg):
 class PlacedSubscription:
     """What nats-py's pull subscription is to who fetches one message after the other."""
 
-    def __init__(self, client: OneSocket, durable: str, on_there: Callable[[bool], None]) -> None:
+    def __init__(
+        self,
+        client: OneSocket,
+        durable: str,
+        on_there: Callable[[bool], None],
+        on_died: Callable[[BaseException], None],
+    ) -> None:
         self._reader = DurableReader(client, durable, batch=OBSERVER_AHEAD, from_start=False, on_there=on_there)
         self._next: asyncio.Queue[PlacedMsg] = asyncio.Queue(1)
+        self._on_died = on_died
         self._reading = asyncio.create_task(self._reader.run(self._give))
+        self._reading.add_done_callback(self._ended)
 
     async def fetch(self, batch: int = 1, timeout: float | None = None) -> list[Msg]:
         """The next message, once the one before is settled. Raises nats-py's TimeoutError where none comes in time."""
@@ -84,6 +92,10 @@ class PlacedSubscription:
         with contextlib.suppress(asyncio.CancelledError):
             await self._reading
 
+    def _ended(self, reading: asyncio.Task[None]) -> None:
+        if not reading.cancelled() and (error := reading.exception()) is not None:
+            self._on_died(error)
+
     async def _give(self, message: Msg) -> None:
         usual = FIRST_AGAIN_S
         while True:
@@ -99,10 +111,17 @@ class PlacedSubscription:
 class PlacedJetStream(JetStreamContext):
     """JetStream as an observer has it: its place, and nothing else."""
 
-    def __init__(self, client: OneSocket, on_there: Callable[[bool], None], **options: Any) -> None:
+    def __init__(
+        self,
+        client: OneSocket,
+        on_there: Callable[[bool], None],
+        on_died: Callable[[BaseException], None],
+        **options: Any,
+    ) -> None:
         super().__init__(client, **options)
         self._client = client
         self._on_there = on_there
+        self._on_died = on_died
 
     async def pull_subscribe(  # pyright: ignore[reportIncompatibleMethodOverride]  # it quacks enough
         self,
@@ -114,17 +133,21 @@ class PlacedJetStream(JetStreamContext):
     ) -> PlacedSubscription:
         """Read the place of this name."""
         assert durable is not None
-        return PlacedSubscription(self._client, durable, self._on_there)
+        return PlacedSubscription(self._client, durable, self._on_there, self._on_died)
 
 
 class PlacedClient(OneSocket):
     """Its JetStream reads places."""
 
-    def __init__(self, on_there: Callable[[bool], None]) -> None:
+    def __init__(
+        self, on_there: Callable[[bool], None], on_died: Callable[[BaseException], None] = lambda error: None
+    ) -> None:
+        """`on_died` is told of an error that has ended the reading of a place: nothing comes from it any more."""
         super().__init__()
         self._on_there = on_there
+        self._on_died = on_died
         sanitize_messages(self)
 
     def jetstream(self, **options: Any) -> JetStreamContext:
         """See PlacedJetStream."""
-        return PlacedJetStream(self, self._on_there, **options)
+        return PlacedJetStream(self, self._on_there, self._on_died, **options)

@@ -130,7 +130,14 @@ class Observer:
         settings = self.settings
         _, credentials = settings.credential()
         return make_place_broker(
-            name, settings.nats_url, credentials, settings.nats_authority, self.health, self._closed, self._place_is
+            name,
+            settings.nats_url,
+            credentials,
+            settings.nats_authority,
+            self.health,
+            self._closed,
+            self._place_is,
+            self._died,
         )
 
     async def _take(self, commit: NoCast[Recorded | None], message: NatsMessage) -> None:
@@ -155,6 +162,11 @@ class Observer:
             _log.info("the place in the log is there again")
         else:
             _log.error("the place in the log is gone", why=why)
+
+    def _died(self, error: BaseException) -> None:
+        """Nothing comes from the place any more: better a new start than one that is deaf."""
+        _log.error("reading the log has ended", exc_info=error)
+        self._closed()
 
     def _closed(self) -> None:
         """The server has ended the connection for good."""

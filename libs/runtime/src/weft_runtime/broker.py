@@ -50,11 +50,13 @@ def make_place_broker(
     health: Health,
     on_closed: Callable[[], None],
     on_there: Callable[[bool], None],
+    on_died: Callable[[BaseException], None] = lambda error: None,
 ) -> NatsBroker:
     """An observer's one broker, whose pull subscriptions read its place in the log. It connects when it is started.
 
     `authority`: by whose certificates it knows NATS; None: a plain connection. `on_there` is called when the
-    server has no such place, and when it has one again. Raises BadSetting.
+    server has no such place, and when it has one again; `on_died` when an error has ended the reading of it. Raises
+    BadSetting.
     """
     options = lasting(lambda: broker._connection, health, on_closed)  # pyright: ignore
     options |= {"name": name, "inbox_prefix": permissions.observer(name).inbox.encode()}
@@ -68,7 +70,7 @@ def make_place_broker(
             raise BadSetting(f"the authority's certificate {authority} can't be used: {error}") from None
 
     async def connected() -> Client:
-        return await one_socket.connected(url.split(","), client=PlacedClient(on_there), **options)
+        return await one_socket.connected(url.split(","), client=PlacedClient(on_there, on_died), **options)
 
     broker = _Broker(connected)
     return broker

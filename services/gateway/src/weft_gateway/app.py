@@ -42,7 +42,7 @@ from weft_gateway.inbound.admin.uploads import Uploads
 from weft_gateway.inbound.http.application import application
 from weft_gateway.inbound.http.authenticator import Authenticator
 from weft_gateway.inbound.http.error_metrics import ErrorMetrics
-from weft_gateway.inbound.http.server import listen, server_of
+from weft_gateway.inbound.http.server import ACCEPTED_S, listen, server_of
 from weft_gateway.inbound.inference.limits import Limits
 from weft_gateway.inbound.inference.model_loads import ModelLoads
 from weft_gateway.inbound.inference.prompt_step import PromptStep
@@ -77,9 +77,6 @@ from weft_gateway.projections.memory import Memory
 from weft_gateway.settings import GatewaySettings
 
 _log: Any = get_logger("weft.gateway")
-ACCEPTED_S = 0.5
-"""At a stop requests are still begun for so long, since the listener closes a moment later and connections that it had
-accepted then, with their handshakes, are its."""
 
 
 async def start(runtime: Runtime) -> None:

@@ -66,7 +66,7 @@ class GatewaySettings(ServiceSettings):
     """Networks (CIDRs, with commas) of proxies whose `X-Forwarded-For` is believed: for limits alone."""
     slow_client_bytes: Annotated[int, Field(ge=1024, le=64 << 20)] = 1 << 20
     """A client that leaves more than this unread of a stream is dropped."""
-    finish_wait_s: Annotated[float, Field(ge=0, le=600)] = 8.0
+    finish_wait_s: Annotated[float, Field(ge=0, le=600)] = 7.0
     """How long running requests may take to finish when the gateway stops."""
     show_replicas: bool = False
     """Every answer names its replica and node, and everybody may choose a replica. Else who may read the status."""

@@ -1,5 +1,6 @@
 """The gateway's HTTP server: where it listens, and how long it keeps what it has accepted."""
 
+import math
 import socket
 from typing import Final
 
@@ -12,6 +13,9 @@ from weft_gateway.inbound.http.hot_path_protocol import hot_path_protocol
 from weft_gateway.outbound.tls import GatewayTLS
 from weft_gateway.settings import GatewaySettings
 
+ACCEPTED_S: Final = 0.5
+"""At a stop requests are still begun for so long, since the listener closes a moment later and connections that it had
+accepted then, with their handshakes, are its."""
 _KEEP_ALIVE_S: Final = 75
 """Longer than clients keep their idle connections, so that they end them and never meet a closed one."""
 
@@ -52,7 +56,7 @@ def server_of(app: ASGIApp, hot: Handler, settings: GatewaySettings, tls: Gatewa
         server_header=False,
         proxy_headers=False,  # who asks is who is at the socket
         timeout_keep_alive=_KEEP_ALIVE_S,
-        timeout_graceful_shutdown=int(settings.finish_wait_s) + 1,
+        timeout_graceful_shutdown=math.ceil(settings.finish_wait_s + ACCEPTED_S) + 1,
         backlog=2048,
     )
     folder = tls.folder
