@@ -3,7 +3,9 @@
 from typing import Any
 
 from hypothesis import strategies as st
+from pydantic import BaseModel
 from weft_contracts.backends import BackendRecipe, BackendVariant, builtin_recipes
+from weft_contracts.catalogue import CATALOGUE
 from weft_contracts.engines import BUILTIN, EngineProfile
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.source import HfSource, HttpsSource, S3Source, SourceFile, UploadSource
@@ -12,6 +14,18 @@ from weft_contracts.secrets import SECRET_NAME
 
 ENGINES: st.SearchStrategy[str] = st.sampled_from(sorted(BUILTIN)) | st.from_regex(ENGINE_NAME, fullmatch=True)
 
+
+def _make_validators(kind: type[BaseModel]) -> None:
+    """Of all that are made of it: hypothesis reads their signatures, which they lack until their first use."""
+    for each in kind.__subclasses__():
+        if each.__module__.startswith("weft_contracts."):
+            each.model_rebuild()
+            _make_validators(each)
+
+
+for _entry in CATALOGUE:
+    _entry.fact.model_rebuild()
+_make_validators(BaseModel)
 
 _OF_SECRETS: dict[str, st.SearchStrategy[str]] = {
     "name": st.from_regex(SECRET_NAME, fullmatch=True),
