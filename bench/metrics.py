@@ -3,7 +3,7 @@
     python bench/metrics.py [--nodes 1000] [--models 2000] [--replicas 4000] [--asked 100]
 
 The fleet is folded in this process and told by the real collectors and routes, without sockets. `--asked`: models that
-the gateway was asked for, with chats that stream and two outcomes.
+the gateway was asked for, with chats that stream and two outcomes, each by four aliases besides.
 """
 
 import argparse
@@ -70,6 +70,8 @@ def gateway(mesh: Mesh, asked: int) -> CollectorRegistry:
         usage = SimpleNamespace(prompt=50, output=90)
         request: Any = SimpleNamespace(chat=True, model=f"model-{number}", stream=True)
         for outcome in ("ok", "503"):
+            for alias in range(4):
+                metrics.aliased(f"alias-{alias}-{number}", request.model, outcome)
             choice: Any = SimpleNamespace(way=None, request=request, started_at=0.0, first_at=0.2, usage=usage)
             metrics.request_ended(choice, outcome, 2.0)
     registry.register(ModelMetrics(loads(mesh, asked), metrics.models))

@@ -77,6 +77,7 @@ ATTACKS: tuple[Attack, ...] = (
     sends(
         "Speaks as a service on SIGNALS, sets timers, settles usage.",
         "weft.sig.service.gateway.demand",
+        "weft.sig.gateway.gateway-1.demand",
         "weft.timer.registry.x",
         "weft.usage.k-1",
     ),

@@ -44,6 +44,8 @@ class Foe:
         self.assignment = Assignment("", 0, "")
         self.theirs = ""
         """The replica of the mesh's own worker."""
+        self.crowd: set[str] = set()
+        """Ids of the nodes that it made beside itself."""
         self.victim = next(node["id"] for node in mesh.status()["nodes"])
         self.do(self._enter(token))
 

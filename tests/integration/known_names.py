@@ -54,8 +54,12 @@ class Known:
             if "{engine}" in path:
                 return {"id": node, "engine": self.recipe()}
             return {"id": node}
+        if path.startswith("/api/explanations/"):
+            return {"ref": "tiny"}
         if path.startswith("/api/models/{ref}"):
             return {"ref": self.model() if method == "DELETE" else "tiny"}
+        if path.startswith(("/api/scheduling/", "/api/nodes/scheduling/")):
+            return {"model": self.model()}
         if path.startswith("/api/uploads/"):
             return {"files": "0" * 16, "name": "m.gguf"}
         if path.startswith("/api/tokens/"):
@@ -69,6 +73,9 @@ class Known:
             self._made += 1
             ONE_BY_ONE.put(f"{self._mesh.url}/api/secrets/{name}", json={"value": "open sesame"})
             return {"name": name}
+        if path.startswith("/api/policies/"):
+            ONE_BY_ONE.put(f"{self._mesh.url}/api/policies/passing", json={"weights": {"idle": 1}})
+            return {"name": "passing"}
         if path.startswith("/api/aliases/"):
             name = f"passing-{self._made}"
             self._made += 1
@@ -102,6 +109,10 @@ class Known:
                 return {"node": node, "nonce": nonce, "signature": base64.b64encode(signature).decode()}
             case "PUT /api/aliases/{name}":
                 return ALIAS
+            case "POST /api/scheduling" | "POST /api/nodes/scheduling":
+                return {"model_name": self.model(), "node_selector": {"zone": "a"}}
+            case _ if operation.endswith("scheduling/{model}") and not operation.startswith(("GET", "DELETE")):
+                return {"node_selector": {"zone": "a"}}
             case "POST /api/files/fetch":
                 return {"model": FETCHED}
             case "POST /api/files/pin" | "POST /api/files/unpin" | "POST /api/files/remove":

@@ -23,7 +23,7 @@ from .own_engines import installed, tell
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = 12
+EXAMPLES = 7
 """Drawn for each operation and each way of drawing."""
 
 

@@ -135,13 +135,17 @@ def picture(mesh: MeshUnderTest) -> dict[str, Any]:
 def foreign(mesh: MeshUnderTest, foe: Foe, head: int) -> list[str]:
     """Commits since then that are neither the foe's own nor about it, nor this story's questions."""
     models = {model["id"] for model in mesh.status()["models"] if model["name"] == FOES}
-    waits = {event["key"] for event in mesh.facts("node", "joined") if event["fact"]["name"] in OF_THE_FOE}
     found: list[str] = []
-    for event in mesh.events(head):
+    events = mesh.events(head)
+    joined = ((event["key"], fact) for event in events for fact in event["facts"] if fact["type"] == "joined")
+    foe.crowd |= {key for key, fact in joined if fact["name"] in OF_THE_FOE}
+    for event in events:
         own = event["kind"] in ("run", "machine") and event["key"].split(".")[0] == foe.id
         replica = event["key"].rpartition("-")[0] in models
         theirs = (
-            replica or event["key"] in models | waits | {foe.id} or event["kind"] in ("request", "name", "inspection")
+            replica
+            or event["key"] in models | foe.crowd | {foe.id}
+            or event["kind"] in ("request", "name", "inspection")
         )
         measured = event["key"] == foe.victim and [fact["type"] for fact in event["facts"]] == ["pressure_changed"]
         asked = event["kind"] == "node" and [fact["type"] for fact in event["facts"]] == ["labelled"]
@@ -163,8 +167,16 @@ def base(mesh: MeshUnderTest, service: str) -> str:
 
 
 def goes_on(mesh: MeshUnderTest) -> None:
-    """Every fold is at the head and may be decided from; the registry answers, and so does a model."""
-    patch = mesh.http.patch(f"{mesh.url}/api/nodes/worker-1/labels", json={"asked": str(time.monotonic_ns())})
+    """Every fold is at the head and may be decided from; the registry answers, and so does a model.
+
+    Changes may be put off while a disk that is slow still stores what the foe sent, for 30 s at most.
+    """
+
+    def answered() -> httpx.Response | None:
+        said = mesh.http.patch(f"{mesh.url}/api/nodes/worker-1/labels", json={"asked": str(time.monotonic_ns())})
+        return None if said.status_code == 503 and said.json()["code"] == "log_away" else said
+
+    patch = until("the log takes a change", answered, 30)
     assert 200 == patch.status_code, patch.text
     head = mesh.http.get(f"{mesh.url}/api/events", params={"after": 10**9}).json()["head"]
     for service in SERVICES:

@@ -114,6 +114,7 @@ def test_a_drained_nodes_streams_all_end_whole_and_its_replica_serves_elsewhere_
     assert {home} & {r["node_name"] for r in mesh.ready_replicas("busy")} == set()
     assert "drained" == node(mesh, home)["state"]
     done(mesh, "nodes", "resume", home)
+    until(f"{home} is heard", lambda: "healthy" == node(mesh, home)["state"], 60)
     mesh.deploy("busy", SPEC | {"min_replicas": 3, "max_replicas": 3, "strategy": "spread"}).raise_for_status()
     until(f"{home} serves again", lambda: home in {r["node_name"] for r in mesh.ready_replicas("busy")}, 60)
     take_away(mesh, "busy")

@@ -136,7 +136,10 @@ def the_one_before_serves(mesh: MeshUnderTest, name: str) -> None:
     (model,) = [each for each in mesh.status()["models"] if each["name"] == name]
     assert (1, 2, "frobnicate" in model["failing"]["reason"]) == (model["serves"], model["failing"]["revision"], True)
     explained = mesh.weft("explain", name).stdout
-    assert explained.split(" ", 1)[0] in ready(mesh, name)
+    standing, numbers, _, decided = explained.splitlines()[:4]
+    assert standing.startswith(f"{name} is ready: revision 2 can't be served: ")
+    assert numbers.startswith("2 of 2 replicas ready; ")
+    assert decided.partition(f" of model {name}: ")[0] in ready(mesh, name)
     assert f"revision 2 of {name} can't be served: " in explained
     assert 0 == mesh.weft("remove", name).returncode
 

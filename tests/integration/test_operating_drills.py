@@ -69,8 +69,9 @@ def test_what_the_page_for_operators_says_of_losses_is_so(mesh: FoundedMesh) -> 
     assert Counter() == load.troubles
     the_database_is_lost(mesh)
     a_key_has_leaked(mesh, app)
-    a_machine_is_stolen(mesh)
-    all_is_lost_but_the_copy(mesh, app)
+    later = a_machine_is_stolen(mesh)
+    until("lists have the later request", lambda: later in requests_listed(mesh), 60)
+    all_is_lost_but_the_copy(mesh, app, later)
 
 
 def a_copy_is_taken_while_the_log_stands_still(mesh: FoundedMesh, load: FrontDoors) -> None:
@@ -107,17 +108,20 @@ def a_key_has_leaked(mesh: FoundedMesh, app: str) -> None:
     assert 401 == models_with(mesh, app)
 
 
-def a_machine_is_stolen(mesh: FoundedMesh) -> None:
-    mesh.deploy("moved", MOVED | {"min_replicas": 2, "max_replicas": 2, "strategy": "spread"}).raise_for_status()
+def a_machine_is_stolen(mesh: FoundedMesh) -> str:
+    """The request for a model that the copy doesn't have."""
+    asked = mesh.deploy("moved", MOVED | {"min_replicas": 2, "max_replicas": 2, "strategy": "spread"})
+    asked.raise_for_status()
     until("both replicas serve", lambda: 2 == len(mesh.ready_replicas("moved")), 60)
     run(mesh, STOLEN)
     until("its worker is told to end", lambda: mesh.ended("worker-2"), 60)
     assert {} == mesh.node("worker-2")
     until("no replica is there", lambda: {"worker-1"} == {each["node_name"] for each in mesh.ready_replicas("moved")})
     assert mesh.ask("Hello?", "moved", max_tokens=4)
+    return str(asked.json()["request"])
 
 
-def all_is_lost_but_the_copy(mesh: FoundedMesh, app: str) -> None:
+def all_is_lost_but_the_copy(mesh: FoundedMesh, app: str, later: str) -> None:
     before = {each["id"]: each["name"] for each in mesh.status()["nodes"] if each["name"] == "worker-1"}
     for part in mesh.parts:
         if part not in mesh.workers:
@@ -141,6 +145,7 @@ def all_is_lost_but_the_copy(mesh: FoundedMesh, app: str) -> None:
     until("it serves", lambda: mesh.ready_replicas("busy"), 60)
     assert mesh.ask("Hello?", "busy", max_tokens=4)
     until("lists are the log's again", lambda: listed(mesh) and not listed(mesh, "moved"), 60)
+    until("requests of another time are gone", lambda: later not in requests_listed(mesh), 60)
     # and what was said after the copy is to be said again
     assert 200 == models_with(mesh, app)
     run(mesh, KEY)
@@ -150,6 +155,11 @@ def all_is_lost_but_the_copy(mesh: FoundedMesh, app: str) -> None:
 def listed(mesh: FoundedMesh, model: str = "busy") -> bool:
     said = mesh.http.get(f"{mesh.url()}/api/models")
     return said.is_success and f'"{model}"' in said.text
+
+
+def requests_listed(mesh: FoundedMesh) -> set[str]:
+    said = mesh.http.get(f"{mesh.url()}/api/requests", params={"limit": 1000})
+    return {each["id"] for each in said.raise_for_status().json()["items"]}
 
 
 def key_named(mesh: FoundedMesh, name: str) -> str:

@@ -45,7 +45,7 @@ class Outside:
         for name, number in self.monitors.items():
             if self.nats[name].poll() is None:
                 with urllib.request.urlopen(f"http://127.0.0.1:{number}/jsz?streams=1&config=1", timeout=5) as answer:
-                    for account in json.load(answer)["account_details"]:
+                    for account in json.load(answer).get("account_details", ()):  # none while it starts
                         for stream in account["stream_detail"]:
                             if stream["name"] == "EVENTS" and stream.get("cluster", {}).get("leader") == name:
                                 return stream

@@ -36,6 +36,7 @@ READ = [
     ("AliasTarget", "wanted", "aliases.js"),
     ("FilesOnNode", "used_by", "files.js"),
     ("Problem", "detail", "link.js"),
+    ("Remedy", "alike", "remedies.js"),
 ]
 """Fields that scripts read, by their type."""
 

@@ -78,7 +78,8 @@ class Admin:
 
 @pytest.fixture
 def mesh(tmp_path: Path) -> Iterator[FoundedMesh]:
-    with FoundedMesh(tmp_path, settings={"WEFT_START_GRACE": "1"}) as mesh:
+    # an agent's start takes as long as the machine is busy; how soon a silent one counts as gone is another story's
+    with FoundedMesh(tmp_path, settings={"WEFT_START_GRACE": "1", "WEFT_OFFLINE_AFTER": "60"}) as mesh:
         yield mesh
 
 

@@ -13,7 +13,6 @@ from weft_contracts.facts.fact import Unknown, Unreadable
 from weft_contracts.ids import CorrelationId, EventId
 from weft_contracts.subjects import Aggregate, Kind
 from weft_fleet import Fleet
-from weft_placement import Policy
 from weft_testing.histories import written
 
 from .test_snapshot_versions import MEMORIES
@@ -23,9 +22,6 @@ LOGS = sorted((Path(__file__).parent / "logs").glob("*.jsonl"))
 models at work, then each fact of its catalogue, in each of its versions, with drawn values."""
 AT_WORK = 12
 """Commits until the mesh is at work."""
-
-ARGUMENTS: Mapping[str, tuple[object, ...]] = {"scheduler": (Policy(),)}
-"""Of a service's memory, where it takes some."""
 
 
 def lines(log: Path) -> list[tuple[Kind, str, list[dict[str, Any]]]]:
@@ -82,7 +78,7 @@ def test_a_mesh_at_work_is_the_same_mesh_to_this_release(log: Path) -> None:
 @pytest.mark.parametrize("service", MEMORIES)
 def test_every_service_folds_it_to_its_end(log: Path, service: str) -> None:
     module, _, name = MEMORIES[service].partition(":")
-    memory = getattr(importlib.import_module(module), name)(*ARGUMENTS.get(service, ()))
+    memory = getattr(importlib.import_module(module), name)()
     commits = recorded(log)
     if hasattr(memory, "fold"):
         memory.fold(commits)

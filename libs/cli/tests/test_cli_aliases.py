@@ -6,16 +6,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 from weft_cli.app import app
-from weft_cli.commands.explain_alias import explained, show
 from weft_client.failure import Exit, Failure
-from weft_contracts.aliases import MOST_TARGETS, AliasTarget
-from weft_contracts.facts.name import Aliased
-from weft_contracts.facts.source import SimulatedSource
-from weft_contracts.facts.values import ModelSpec
-from weft_contracts.ids import ModelId
-from weft_contracts.subjects import name
+from weft_contracts.aliases import MOST_TARGETS
 from weft_testing.fake_gateway import FakeGateway
-from weft_testing.fleet_log import FleetLog
 
 
 @pytest.fixture(autouse=True)
@@ -87,20 +80,20 @@ def test_the_list_has_a_line_for_each_model_with_its_share(fake: FakeGateway) ->
     assert ["code", "b", "2.", "ready", "2/2"] in lines
 
 
-def test_an_alias_is_explained_by_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_alias_is_explained_with_each_models_share(fake: FakeGateway) -> None:
     # given
-    log = FleetLog()
-    local = log.model("local", ModelSpec(source=SimulatedSource(), engine="simulated"), replicas=2)
-    targets = (AliasTarget(model=local, weight=3), AliasTarget(model=ModelId("m-gone")))
-    at = log.add(name("model", "chat"), Aliased(name="chat", rule="weights", targets=targets)).sequence
-    # when
-    found = explained(log.commits, log.fleet, log.fleet.aliases["chat"])
-    # then
-    assert at == found.position
-    assert [("local", "75 %", 0, 2, ""), ("m-gone", "25 %", 0, 0, "it was deleted")] == [
-        (each.model, each.share, each.ready, each.wanted, each.reason) for each in found.targets
+    targets = [
+        {"model": "local", "weight": 3, "state": "ready", "reason": None, "ready": 0, "wanted": 2},
+        {"model": "m-gone", "weight": 1, "state": "deleted", "reason": None, "ready": 0, "wanted": 0},
     ]
-    show(found, as_json=True)
-    assert "chat" == json.loads(capsys.readouterr().out)["alias"]
-    show(found, as_json=False)
-    assert "drawn by share" in capsys.readouterr().out
+    alias = {"name": "chat", "rule": "weights", "set_at": 1.0, "position": 7, "targets": targets}
+    fake.answers["GET", "/api/explanations/chat"] = (200, {"kind": "alias", "alias": alias})
+    # when
+    told = weft("explain chat").stdout
+    # then
+    assert "chat is an alias, set at log position 7: each request is drawn by share" in told
+    lines = [line.split() for line in told.splitlines()]
+    assert ["local", "75", "%", "0/2", "-"] in lines
+    assert ["m-gone", "25", "%", "0/0", "it", "was", "deleted"] in lines
+    as_json = json.loads(weft("explain chat --json").stdout)
+    assert ("chat", ["75 %", "25 %"]) == (as_json["alias"], [each["share"] for each in as_json["targets"]])

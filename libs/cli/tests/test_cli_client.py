@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ def test_an_empty_name_is_not_taken_for_none(fake: FakeGateway, weft: Weft) -> N
 
 
 def test_a_spec_is_read_from_the_command_line() -> None:
-    wanted = models.DeployOptions(None, None, ("rate=2.5", "fail=true", "word=true story", "n=3"), 2, 512, 4)
+    wanted = models.DeployOptions(None, None, ("rate=2.5", "fail=true", "word=true story", "n=3"), "2", 512, 4)
     assert {
         "source": {"kind": "simulated"},
         "engine": "simulated",
@@ -128,6 +129,30 @@ def test_status_says_by_its_exit_whether_each_model_answers(
 ) -> None:
     fake.answers["GET", "/api/status"] = (200, status_of(state, wanted, ready))
     assert exit == weft("status").exit_code
+
+
+@pytest.mark.parametrize(
+    ("spec", "size", "words"),
+    [
+        ({"min_replicas": 2, "max_replicas": 2}, None, []),
+        ({"min_replicas": 0, "max_replicas": 3}, None, ["0 to 3"]),
+        ({"min_replicas": 1, "max_replicas": 0}, None, ["1 to any"]),
+        ({"min_replicas": 1, "max_replicas": 1, "spread_all": True}, None, ["all that match"]),
+        (
+            {"min_replicas": 0, "max_replicas": 3},
+            {"replicas": 0, "was": 2, "why": "nobody asked", "at": 1.0},
+            ["0 to 3; 0 instead of 2: nobody asked"],
+        ),
+    ],
+)
+def test_status_says_how_many_replicas_a_model_may_have_and_why_it_has_as_many(
+    fake: FakeGateway, weft: Weft, spec: dict[str, Any], size: Any, words: list[str]
+) -> None:
+    status = status_of("ready", 1, 1)
+    status["models"][0] |= {"spec": {"engine": "simulated", **spec}, "size": size}
+    fake.answers["GET", "/api/status"] = (200, status)
+    row = next(line for line in weft("status").stdout.splitlines() if line.split()[:1] == ["m"])
+    assert ["m", "ready", "1", "simulated", "1/1", "-", "why", *(words or ["-"])] == re.split(" {2,}", row.strip())
 
 
 def test_status_says_why_files_and_prompts_are_not_had(fake: FakeGateway, weft: Weft) -> None:

@@ -53,6 +53,8 @@ def test_each_part_gets_a_folder_with_what_it_needs_and_nobody_else_reads_any(tm
     conf = json.loads((mesh / "nats/b/nats.conf").read_text())
     assert {*keys, "nats.conf"} == {each.name for each in (mesh / "nats/b").iterdir()}
     assert ("0.0.0.0:4000", "127.0.0.1:8222") == (conf["listen"], conf["http"])
+    # the registry limits the streams; a limit of the server's own would be what is free at its start
+    assert 1 << 50 == conf["jetstream"]["max_file_store"]
     assert ("/run/weft/key.pem", "/var/lib/weft/nats/jetstream") == (
         conf["tls"]["key_file"],
         conf["jetstream"]["store_dir"],

@@ -91,6 +91,7 @@ DONE: dict[str, Any] = {
     "request": "q-1",
     "node": "n-1",
     "revision": "1",
+    "to": "1",
     "key": "k-1",
     "token": "t-1",
     "secret": "s",
@@ -108,8 +109,11 @@ LINES = {
     "hold": "gateway",
     "release": "gateway",
     "deploy": "simulated --name m --wait 0",
+    "apply": "f.yaml --yes",
     "remove": "m",
     "retry": "m",
+    "rollback": "m --to 1 --wait 0",
+    "plan": "plan.yaml",
     "chat": "-m m hello",
     "logs": "m-1-1",
     "events": "--catalogue",
@@ -144,6 +148,12 @@ LINES = {
     "aliases list": "",
     "aliases set": "a m",
     "aliases remove": "a",
+    "policies": "",
+    "policies list": "",
+    "policies show": "p",
+    "policies set": "p.yaml",
+    "policies default": "p",
+    "policies withdraw": "p",
     "secrets": "",
     "secrets list": "",
     "secrets remove": "s",
@@ -165,7 +175,7 @@ LINES = {
     "keys first": "",
 }
 """What stands behind each command where it is tried."""
-ALONE = {"down", "status", "doctor", "hold", "release", "events", "nats-config", "found", "keys first"}
+ALONE = {"down", "status", "doctor", "hold", "release", "events", "nats-config", "found", "keys first", "plan"}
 """What asks no gateway, or says as its document that none answers."""
 
 
@@ -207,6 +217,9 @@ def weft(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "e.json").write_text("{}")
     variant = "{vendor: cpu, package: e, version: '1', requirements: [e==1], disk: 1}"
+    (tmp_path / "plan.yaml").write_text("nodes: [{id: a, ram: 8GiB}]\nmodels: [{name: m, claim: {ram: 1GiB}}]\n")
+    (tmp_path / "f.yaml").write_text("models: [{source: simulated, name: new}]\n")
+    (tmp_path / "p.yaml").write_text("name: p\nweights: {idle: 1}\n")
     (tmp_path / "b.yaml").write_text(f"engine: e\nvariants: [{variant}]\n")
 
     def run(*words: str) -> tuple[int, str, str]:

@@ -2,13 +2,14 @@
 
 import os
 import signal
-from collections.abc import Mapping
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 from weft_cli.app import app
-from weft_cli.commands.worker import own_address, run, settings
+from weft_cli.commands.worker import own_address, settings
 from weft_cli.worker_app import worker
 from weft_cli.worker_options import VARIABLES
 from weft_client.failure import Exit, Failure
@@ -91,20 +92,26 @@ def test_who_says_nothing_of_its_address_is_reached_where_the_gateway_is_reached
     assert ("box.example", "0.0.0.0") == (elsewhere["WEFT_ADVERTISE_HOST"], elsewhere["WEFT_HTTP_HOST"])
 
 
-def test_a_supervisor_that_can_not_hear_yet_is_not_killed_by_being_asked_for_another_agent(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    became: list[Mapping[str, str]] = []
+def test_a_worker_that_still_loads_is_not_killed_by_being_asked_for_another_agent(tmp_path: Path) -> None:
+    # given one whose imports take as long as somebody holds the other end of a pipe
+    held = tmp_path / "held"
+    os.mkfifo(held)
+    (tmp_path / "typer.py").write_text(f"open({str(held)!r}).read()\nraise SystemExit(7)\n")
+    command = [sys.executable, "-m", "weft_cli", "worker", "--join", "http://127.0.0.1:1"]
+    loading = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(tmp_path)}, stdin=subprocess.DEVNULL)
+    with held.open("w"):  # it is at them
+        # when it is asked
+        loading.send_signal(signal.SIGUSR1)
+    # then it goes on
+    assert 7 == loading.wait(30)
 
-    def become(_program: str, _words: list[str], environment: Mapping[str, str]) -> None:
-        os.kill(os.getpid(), signal.SIGUSR1)
-        became.append(environment)
 
-    monkeypatch.setattr("weft_cli.commands.worker.os.execve", become)
-    before = signal.getsignal(signal.SIGUSR1)
-    try:
-        run(GOOD, None)
-    finally:
-        signal.signal(signal.SIGUSR1, before)
-    (environment,) = became
-    os.close(int(environment["WEFT_JOIN_TOKEN_FD"]))
+def test_a_command_that_becomes_no_worker_ends_by_that_signal(tmp_path: Path) -> None:
+    held = tmp_path / "held"
+    os.mkfifo(held)
+    (tmp_path / "typer.py").write_text(f"open({str(held)!r}).read()\n")
+    command = [sys.executable, "-m", "weft_cli", "status"]
+    loading = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(tmp_path)}, stdin=subprocess.DEVNULL)
+    with held.open("w"):
+        loading.send_signal(signal.SIGUSR1)
+        assert -signal.SIGUSR1 == loading.wait(30)

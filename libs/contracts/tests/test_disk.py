@@ -42,3 +42,17 @@ def test_a_mesh_may_start_with_300_mb_free_and_what_is_too_little_says_both_figu
     full = disk.log_full(state, 3 * MIB)
     assert full is not None
     assert "less than 64 MiB free, and 3 MiB are" in full
+
+
+@pytest.mark.parametrize("size", [disk.SMALLEST_STORE, 5 << 30, 1 << 45])
+def test_all_streams_together_fit_a_store_whose_size_is_said_and_more_than_half_of_it_is_the_logs(size: int) -> None:
+    limits = disk.store_limits(size, {"SNAPSHOTS": 2 << 30, "people": 64 * MIB, "blobs": 0}, "EVENTS")
+    assert sum(limits.values()) == size - size // 8
+    assert size / 2 < limits["EVENTS"]
+    assert all(limits.values())
+    assert min(64 * MIB, size // 16) == limits["people"]
+
+
+def test_of_a_large_store_other_streams_take_no_more_than_is_declared() -> None:
+    limits = disk.store_limits(1 << 40, {"SNAPSHOTS": 2 << 30, "blobs": 0}, "EVENTS")
+    assert {"SNAPSHOTS": 2 << 30, "blobs": 64 << 30} == {name: limits[name] for name in ("SNAPSHOTS", "blobs")}

@@ -53,9 +53,12 @@ def test_a_profile_comes_back_from_json_with_its_digest(profile: EngineProfile) 
 
 
 REPORTED = {
-    "llama.cpp": ("5e961dfa484fa051", "b12dc09c47206844"),
-    "vllm": ("b512655f5c950b66", "2b3f57aa0e1e36c2"),
-    "simulated": ("7c2905e49796334e",),
+    "llama.cpp": ("5e961dfa484fa051", "b12dc09c47206844", "9bfadb0a5506924d", "a68aea8dac69a0a4"),
+    "vllm": ("b512655f5c950b66", "2b3f57aa0e1e36c2", "d6703e9b1ba4865b"),
+    "simulated": (
+        "7c2905e49796334e",
+        "5554fe07cdb7a856",
+    ),
     "openai": ("b08e10d214613c7a", "8eb36c7fc066425f"),
 }
 """Every digest that a release's workers have reported of a built-in engine, the present one last."""

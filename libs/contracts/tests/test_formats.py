@@ -15,6 +15,7 @@ from weft_contracts.digest import revision_digest
 from weft_contracts.engines import BUILTIN, Argument
 from weft_contracts.facts.arguments import MOST_DEPTH, MOST_VALUES
 from weft_contracts.facts.fact import Fact, Unknown, Versioned
+from weft_contracts.facts.layout import Layout
 from weft_contracts.facts.lora import LoraAdapter
 from weft_contracts.facts.mesh import EngineProfileSet, FormatRaised
 from weft_contracts.facts.model import SpecAccepted
@@ -177,7 +178,7 @@ def test_an_argument_that_is_too_deep_is_refused_and_one_at_the_bound_is_taken()
         spec(a=[value])
 
 
-RAISED = st.builds(FormatRaised, fact=st.sampled_from([*formats.READS, "node.other"]), version=st.integers(1, 4))
+RAISED = st.builds(FormatRaised, fact=st.sampled_from([*formats.READS, "node.other"]), version=st.integers(1, 5))
 
 
 @given(st.lists(RAISED))
@@ -207,3 +208,12 @@ def test_a_connection_says_by_its_name_what_its_service_reads_and_an_earlier_one
         assert (service, 0) == formats.reader(service, SERVICES)
     for other in ("story", "worker n-1", "registry, system account", "", "gateway and more"):
         assert formats.reader(other, SERVICES) is None
+
+
+def test_a_layout_takes_version_5() -> None:
+    fixed = spec().model_copy(update={"layout": Layout(tensor_parallel=2)})
+    for fact in facts_of(fixed):
+        assert 5 == fact.v
+        assert (fact,) == decode_facts(fact.kind, body_of(fact))
+        assert "a layout over devices" in (unwritable(fact, {f"{fact.kind}.{fact.type}": 4}) or "")
+    assert "layout" not in spec().model_dump()

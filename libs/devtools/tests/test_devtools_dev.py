@@ -31,7 +31,7 @@ def by(*files: str) -> Affected:
         ("services/gateway/src/weft_gateway/inbound/page", Affected(frozenset({"gateway"}))),
         (
             "libs/placement/src/weft_placement/claim.py",
-            Affected(frozenset({"reconciler", "registry", "scheduler"})),
+            Affected(frozenset({"gateway", "reconciler", "registry", "scheduler"})),
         ),
         ("libs/runtime/src/weft_runtime/logs.py", Affected(SERVICES, agents=True)),
         ("libs/runtime/src/weft_runtime/secret_pipe.py", Affected(SERVICES, workers=True)),

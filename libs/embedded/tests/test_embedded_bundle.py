@@ -176,3 +176,88 @@ def test_nothing_of_the_folder_where_the_script_is_called_runs(bundle: Path, tmp
     )
     assert 0 == done.returncode, done.stderr
     assert not (tmp_path / "it-ran").exists()
+
+
+class Releases:
+    """A prefix with releases that were installed one after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.prefix = folder / "prefix"
+
+    def install(self, *names: str, whole: bool = True) -> None:
+        """As the script does once a release is there whole."""
+        for name in names:
+            python = self.prefix / "versions" / name / "venv/bin/python"
+            python.parent.mkdir(parents=True, exist_ok=True)
+            python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+            python.chmod(0o755)
+            if whole:
+                (self.prefix / "versions" / name / "whole").touch()
+                self._use(name)
+
+    def _use(self, name: str) -> None:
+        functions = scripts.beside().partition("\nhere=")[0]
+        done = subprocess.run(
+            ["sh", "-c", f'{functions}\nuse "$prefix/versions/{name}"'],
+            env={"PATH": os.environ["PATH"], "WEFT_PREFIX": str(self.prefix), "HOME": str(self.folder)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert (0, "") == (done.returncode, done.stderr)
+
+    @property
+    def there(self) -> set[str]:
+        """Those that are there; links are none."""
+        return {each.name for each in (self.prefix / "versions").iterdir() if not each.is_symlink()}
+
+    def python(self, name: str) -> str:
+        return str(self.prefix / "versions" / name / "venv/bin/python")
+
+
+@pytest.fixture
+def releases(tmp_path: Path) -> Releases:
+    return Releases(tmp_path)
+
+
+def test_of_releases_the_newest_and_the_one_before_stay(releases: Releases) -> None:
+    releases.install("a", "b")
+    assert {"a", "b"} == releases.there
+    releases.install("b")  # the same line once more
+    assert {"a", "b"} == releases.there
+    releases.install("c")
+    assert {"b", "c"} == releases.there
+    assert "c" == os.readlink(releases.prefix / "versions/current")
+    assert f'"{releases.python("c")}"' in (releases.prefix / "bin/weft").read_text()
+    # and one that was installed again is the newest
+    releases.install("b")
+    assert ({"b", "c"}, "b") == (releases.there, os.readlink(releases.prefix / "versions/current"))
+
+
+def test_a_release_that_something_runs_from_stays_until_that_has_ended(releases: Releases) -> None:
+    releases.install("a")
+    Path(releases.python("a")).write_text("#!/bin/sh\nread end\n")
+    with subprocess.Popen([releases.python("a"), "-m", "weft_cli", "worker"], stdin=subprocess.PIPE) as worker:
+        assert worker.stdin is not None
+        releases.install("b", "c", "d")
+        assert {"a", "c", "d"} == releases.there
+        worker.stdin.close()
+    releases.install("e")
+    assert {"d", "e"} == releases.there
+
+
+def test_a_release_that_a_unit_names_stays_and_so_does_one_that_is_being_installed(releases: Releases) -> None:
+    unit = releases.folder / ".config/systemd/user/weft-worker.service"
+    unit.parent.mkdir(parents=True)
+    releases.install("a")
+    unit.write_text(f'ExecStart="{releases.python("a")}" -m weft_cli worker\n')
+    releases.install("half", whole=False)
+    releases.install("b", "c", "d")
+    assert {"a", "half", "c", "d"} == releases.there
+    day = 86_400
+    os.utime(releases.prefix / "versions/half", (0, 3 * day))
+    unit.unlink()
+    releases.install("e")
+    assert {"d", "e"} == releases.there

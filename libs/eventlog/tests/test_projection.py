@@ -11,8 +11,9 @@ from weft_contracts.facts.fact import Voided
 from weft_contracts.facts.mesh import FormatRaised
 from weft_contracts.formats import READS
 from weft_contracts.ids import CorrelationId, EventId, NodeId
+from weft_contracts.suspects import RUNS_SUSPECT
 from weft_eventlog import EventLog, Projection
-from weft_eventlog.projection import RUNS_SUSPECT
+from weft_testing.lagging_nats import LaggingNats
 from weft_testing.mesh_server import MeshServer
 from weft_testing.waiting import until
 
@@ -83,6 +84,33 @@ async def test_a_projection_starts_behind_its_checkpoint(log: EventLog) -> None:
     await watched.caught_up()
     assert [4, 5] == [recorded.sequence for recorded in watched.folded]
     watched.task.cancel()
+
+
+async def test_a_server_that_lags_and_says_that_there_is_no_more_makes_nothing_caught_up(
+    log: EventLog, mesh_server: MeshServer
+) -> None:
+    await healthy(log, 5)
+    async with LaggingNats(mesh_server.url, gives=2) as door:
+        watched = Watched(EventLog(await mesh_server.root(servers=door.url), actor="test"))
+        await watched.folds(2)
+        await door.held_back()
+        assert not watched.projection.caught_up.is_set()
+        door.catch_up()
+        await watched.caught_up()
+        assert 5 == watched.projection.position
+        watched.task.cancel()
+
+
+async def test_a_projection_of_which_the_log_has_nothing_or_nothing_more_is_caught_up(log: EventLog) -> None:
+    await healthy(log, 3)
+    other = subjects.node(NodeId("n-b"))
+    await log.append(Commit(other, (node.Healthy(),), None, CAUSE))
+    for filters, position in ((A.filter,), 3), ((subjects.kind_filter("key"),), 0):
+        projection = Projection(log, name="test", filters=filters, fold=lambda _: None)
+        task = asyncio.create_task(projection.run())
+        await asyncio.wait_for(projection.caught_up.wait(), 30)
+        assert position == projection.position
+        task.cancel()
 
 
 async def test_an_empty_log_is_caught_up_at_once(watched: Watched) -> None:

@@ -1,6 +1,7 @@
 """Snapshots on a real server: a start needs only the tail, and whatever is wrong with a snapshot costs a replay."""
 
 import asyncio
+import copy
 import dataclasses
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -146,6 +147,33 @@ async def test_a_start_goes_on_from_the_newest_snapshot_and_folds_only_the_tail(
     begun, memory, dropped = await started(client)
     assert (second, 3, []) == (begun, memory.folded, dropped)
     assert await whole(client) == memory
+
+
+async def test_what_a_fold_remembered_earlier_is_had_from_the_last_snapshot_that_is_not_behind_a_place(
+    client: Client, log: EventLog
+) -> None:
+    # given a process that goes on, and snapshots of two places
+    first, second = await two_snapshots(client, log)
+    async with folding(Folder(client), writes=False) as folder:
+        now = copy.deepcopy(folder.memory)
+
+        async def earlier(position: int) -> tuple[int | None, int]:
+            """Where the memory stands, and the last commit that it knows."""
+            memory = Memory()
+            mark = await folder.snapshots.earlier(log, position, memory)
+            return mark and mark.sequence, max(memory.seen.values(), default=0)
+
+        # then any place is answered from the last of them before it, and none before the first
+        assert [(second, second)] * 2 == [await earlier(second + 2), await earlier(second)]
+        assert [(first, first)] * 2 == [await earlier(second - 1), await earlier(first)]
+        assert (None, 0) == await earlier(first - 1)
+        # and a broken one is passed over
+        slot = max(await folder.store.slots(), key=lambda each: each.revision)
+        assert isinstance(slot.holds, Head)
+        await missing_piece(client, slot, slot.holds)
+        assert (first, first) == await earlier(second + 2)
+        # and what the process itself remembers stays as it is
+        assert now == folder.memory
 
 
 async def test_no_snapshot_is_written_before_one_is_due_and_no_more_than_two_are_kept(

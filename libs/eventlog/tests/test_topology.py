@@ -6,16 +6,18 @@ import json
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import nats
 import pytest
 from nats.aio.client import Client
+from nats.js.errors import APIError
 from weft_contracts import disk, subjects
 from weft_contracts import topology as t
 from weft_contracts.commit import Cause, Commit
 from weft_contracts.facts import node
 from weft_contracts.ids import CorrelationId, NodeId
-from weft_eventlog import EventLog, LogFull, LogUnavailable, apply_topology, follow_disk, topology
+from weft_eventlog import EventLog, LogFull, LogUnavailable, apply_topology, follow_disk, follow_size, topology
 from weft_servers import nats_server, port
 from weft_servers.nats_conf import NatsConf
 from weft_testing.mesh_server import MeshServer
@@ -90,6 +92,34 @@ async def test_a_server_that_answers_nothing_is_given_up(tmp_path: Path, monkeyp
         await client.close()
 
 
+async def test_servers_that_have_not_heard_of_each_other_yet_are_waited_for_so_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply_all, refused = topology._apply_all, 2
+
+    async def placed_nowhere_at_first(*given: Any) -> None:
+        nonlocal refused
+        if refused:
+            refused -= 1
+            raise APIError(code=400, err_code=10005, description="no suitable peers for placement, peer offline")
+        await apply_all(*given)
+
+    monkeypatch.setattr(topology, "_apply_all", placed_nowhere_at_first)
+    with nats_server.start(tmp_path / "nats") as server:
+        client = await nats.connect(server.url, connect_timeout=30)
+        # given a server that places nothing yet, it is asked again
+        await apply_topology(client)
+        assert {stream.name for stream in t.STREAMS} <= {
+            info.config.name for info in await client.jetstream(timeout=30).streams_info()
+        }
+        # and one that never does is given up
+        monkeypatch.setattr(topology, "_PEERS_S", 0.0)
+        refused = 1
+        with pytest.raises(LogUnavailable, match="no suitable peers"):
+            await apply_topology(client)
+        await client.close()
+
+
 async def test_an_operators_server_without_room_for_what_is_declared_is_told_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(LogUnavailable, match=r"(?s)insufficient storage.*max_file_store"):
         await _applied(tmp_path / "nats", RESERVED // 2)
@@ -124,3 +154,24 @@ async def test_limits_follow_the_disk_and_what_is_accepted_stays(mesh_server: Me
     await follow_disk(client, 1 << 40)
     assert t.SNAPSHOTS.max_bytes == (await js.stream_info("SNAPSHOTS")).config.max_bytes
     assert t.PEOPLE.max_bytes == (await js.stream_info("KV_people")).config.max_bytes
+
+
+async def test_limits_fit_a_size_that_is_said_and_one_below_what_is_held_refuses_at_once(
+    mesh_server: MeshServer,
+) -> None:
+    # given a log with something in it
+    client = await mesh_server.service("registry")
+    log, js = EventLog(client, actor="registry"), client.jetstream(timeout=30)
+    commit = Commit(subjects.node(NodeId("n-a")), (node.Healthy(),), None, CAUSE)
+    await log.append(commit)
+    # when its servers' room is said
+    await follow_size(client, 128 << 20)
+    # then each stream that refuses when it is full has its part, and others have no limit
+    limits = {name: (await js.stream_info(name)).config.max_bytes or 0 for name in ("EVENTS", "SNAPSHOTS", "USAGE")}
+    assert ((72 << 20), (8 << 20), -1) == tuple(limits.values())
+    assert (2,) == await log.append(commit)
+    # and when it becomes less than what is there, nothing is lost and nothing is taken
+    await follow_size(client, 0)
+    with pytest.raises(LogFull):
+        await log.append(commit)
+    assert 2 == (await js.stream_info("EVENTS")).state.messages

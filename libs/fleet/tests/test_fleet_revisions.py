@@ -1,5 +1,7 @@
 """Which revision of a model is established, kept, served and given up, as its replicas become ready."""
 
+from typing import Any
+
 import pytest
 from weft_contracts.backends import BackendVariant
 from weft_contracts.facts.mesh import BackendUpgraded
@@ -366,3 +368,88 @@ def test_of_recipes_that_assignments_named_the_latest_are_kept(toy: Toy) -> None
     kept = [each.version for each in toy.log.fleet.used_recipes.values()]
 
     assert [f"1.{number}" for number in range(1, RECIPES_KEPT + 1)] == kept
+
+
+# how many make one that leaves its number open
+
+OPEN = [{"min_replicas": 1, "max_replicas": 4}, {"spread_all": True}]
+
+
+def told(toy: Toy, wanted: int | None, *, revision: int | None = None) -> None:
+    """So many there are to be of a revision, the newest one unless it is named."""
+    toy.log.add(model(ID), Scaled(revision=revision or toy.view.revision, wanted=wanted, why="counted"))
+
+
+@pytest.fixture(params=OPEN, ids=["sized", "spread"])
+def replacing(request: pytest.FixtureRequest, toy: Toy) -> Toy:
+    """Revision 2, which leaves its number open, replaces revision 1; it has three replicas, and none is ready."""
+    toy.revision(**request.param)
+    toy.ready(1)
+    assert 1 == toy.view.established, "where none is replaced its minimum is enough"
+    toy.revision(replicas=3, concurrency=7, **request.param)
+    assert (1, 2, 1, True) == toy.numbers()
+    return toy
+
+
+def test_one_that_leaves_its_number_open_replaces_another_once_as_many_as_were_counted_are_ready(
+    replacing: Toy,
+) -> None:
+    told(replacing, 2)
+
+    replacing.ready(2)
+    assert (1, 2, 1, True) == replacing.numbers()
+    replacing.ready(3)
+
+    assert (2, 2, 2, False) == replacing.numbers()
+    # and it stays so, however many more are due
+    told(replacing, 9)
+    replacing.ends(2)
+    assert (2, 2, 2, False) == replacing.numbers()
+
+
+def test_it_replaces_none_until_somebody_counted(replacing: Toy) -> None:
+    replacing.ready(2)
+    told(replacing, None)
+    told(replacing, 1, revision=1)
+    assert (1, 2, 1, True) == replacing.numbers()
+
+    told(replacing, 1)
+
+    assert (2, 2, 2, False) == replacing.numbers()
+
+
+def test_it_replaces_another_when_no_more_are_due_than_are_ready_already(replacing: Toy) -> None:
+    told(replacing, 3)
+    replacing.ready(2)
+    assert (1, 2, 1, True) == replacing.numbers()
+
+    told(replacing, 1)
+
+    assert 2 == replacing.view.established
+
+
+def test_none_is_replaced_by_nothing(replacing: Toy) -> None:
+    told(replacing, 0)
+    assert (1, 2, 1, True) == replacing.numbers()
+
+    replacing.ready(2)
+
+    assert 2 == replacing.view.established
+
+
+def test_what_was_counted_holds_for_the_next_that_runs_as_it_and_for_no_other(replacing: Toy) -> None:
+    told(replacing, 2)
+    replacing.ready(2)
+    spec, digest = replacing.view.spec, replacing.view.digest
+
+    replacing.revision(0, digest, concurrency=7, priority=3, **_numbers(spec))
+    assert (1, 3, 1, True) == replacing.numbers()
+    replacing.revision(0, "other", concurrency=9, **_numbers(spec))
+    replacing.revision(0, digest, concurrency=7, **_numbers(spec))
+
+    assert replacing.view.told is None
+    assert (1, 5, 1, True) == replacing.numbers(), "one that is ready of it was as many as there were to be"
+
+
+def _numbers(spec: ModelSpec) -> dict[str, Any]:
+    return {"min_replicas": spec.min_replicas, "max_replicas": spec.max_replicas, "spread_all": spec.spread_all}

@@ -9,7 +9,7 @@ from weft_contracts.facts.source import PathSource, SimulatedSource
 from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec, Weights
 from weft_contracts.ids import InspectionId, ModelId, NodeId, ReplicaId
 from weft_contracts.subjects import machine, node
-from weft_placement import NoPlace, Placement, Policy, decide_placement
+from weft_placement import BUILTIN_POLICIES, NoPlace, Placement, decide_placement
 from weft_placement.claim import need_of
 from weft_testing.fleet_log import FleetLog
 
@@ -59,10 +59,12 @@ def claim_by_another(log: FleetLog, id: NodeId, *claims: int) -> None:
     log.add(node(id), fact)
 
 
-def decided(log: FleetLog, name: str, spec: ModelSpec, *, avoid: tuple[str, ...] = ()) -> Placement | NoPlace:
+def decided(
+    log: FleetLog, name: str, spec: ModelSpec, *, avoid: tuple[str, ...] = (), policy: str = "balanced"
+) -> Placement | NoPlace:
     id = log.model(name, spec)
     log.scale(id, 1, avoid=avoid)
-    return decide_placement(log.fleet, ReplicaId(f"{id}-1"), Policy(), now=1.0, seed=7)
+    return decide_placement(log.fleet, ReplicaId(f"{id}-1"), BUILTIN_POLICIES[policy], now=1.0, seed=7)
 
 
 def place_of(outcome: Placement | NoPlace) -> tuple[NodeId, tuple[DeviceClaim, ...]]:
@@ -139,17 +141,17 @@ def test_binpack_takes_the_smallest_device_that_holds_it():
     small = log.node("small", RTX_4080, RTX_4080)
     log.node("mac", 32 * 10**9, vendor="apple")
     claim_by_another(log, NodeId("n-mac"), 32 * 10**9 - int(21.3 * 10**9))
-    where, devices = place_of(decided(log, "llama", simulated(6315049984)))
+    where, devices = place_of(decided(log, "llama", simulated(6315049984), policy="binpack"))
     assert (small, (DeviceClaim(index=0, bytes=6315049984),)) == (where, devices)
 
 
-@pytest.mark.parametrize(("strategy", "expected"), [("binpack", "n-full"), ("spread", "n-idle")])
-def test_binpack_fills_the_fuller_node_and_spread_the_emptier(strategy: str, expected: str):
+@pytest.mark.parametrize(("policy", "expected"), [("binpack", "n-full"), ("spread", "n-idle")])
+def test_binpack_fills_the_fuller_node_and_spread_the_emptier(policy: str, expected: str):
     log = FleetLog()
     full = log.node("full", 64 * GIB, vendor="cpu")
     log.node("idle", 128 * GIB, vendor="cpu")
     claim_by_another(log, full, 30 * GIB)
-    where, _ = place_of(decided(log, "toy", simulated(3106511032, strategy=strategy)))
+    where, _ = place_of(decided(log, "toy", simulated(3106511032), policy=policy))
     assert expected == where
 
 

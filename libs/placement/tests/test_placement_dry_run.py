@@ -1,13 +1,19 @@
 """A dry run of a deploy: the same answers that the scheduler would give, and nothing changes."""
 
+import pytest
 from weft_contracts.facts.machine import FileFound, FileMissing
+from weft_contracts.facts.mesh import PolicyChosen, PolicySet, PolicyWithdrawn
 from weft_contracts.facts.node import Assigned, Draining, WentOffline
 from weft_contracts.facts.replica import Evicted, Placed
+from weft_contracts.facts.shape import Cache, ModelShape
 from weft_contracts.facts.source import PathSource, SimulatedSource
-from weft_contracts.facts.values import ModelSpec, Weights
-from weft_contracts.ids import InspectionId, NodeId, ReplicaId
-from weft_contracts.subjects import machine, node, replica
-from weft_placement import DryRun, Placement, Policy, decide_placement, dry_run
+from weft_contracts.facts.values import DeviceClaim, Member, ModelSpec, Weights
+from weft_contracts.ids import InspectionId, ModelId, NodeId, ReplicaId
+from weft_contracts.policies import PlacementPolicy, PolicyWeights
+from weft_contracts.subjects import MESH, machine, node, replica
+from weft_placement import BALANCED, BINPACK, SPREAD, DryRun, Placement, Policy, decide_placement, dry_run
+from weft_placement.dry_run import dry_run_in_turns, one_more
+from weft_placement.fleet_copy import copied
 from weft_testing.fleet_log import FleetLog
 
 GIB = 1 << 30
@@ -113,6 +119,45 @@ def test_a_new_revision_needs_room_beside_one_old_replica_at_a_time() -> None:
     assert (2, 0, False) == (whale.revision, whale.staying, whale.fits)
 
 
+def keep_room(log: FleetLog, waiting: ReplicaId, size: int, until: float = 60.0) -> None:
+    """Others ended for a replica that waits: device 0 of node a is kept for it."""
+    log.model("ended", simulated(GIB), replicas=1)
+    room = (Member(node=NodeId("n-a"), rank=0, devices=(DeviceClaim(index=0, bytes=size),)),)
+    of = log.fleet.replicas[waiting].model
+    log.add(replica(ReplicaId("m-ended-1")), Evicted(why="idle", waiting=waiting, model=of, members=room, until=until))
+
+
+def test_room_that_is_kept_for_what_waits_is_taken_as_the_scheduler_takes_it() -> None:
+    log = FleetLog()
+    log.node("a", 5 * GIB)
+    log.model("other", simulated(4 * GIB), replicas=1)
+    keep_room(log, ReplicaId("m-other-1"), 4 * GIB)
+    spec = simulated(2 * GIB)
+    one = log.model("toy", spec, replicas=1)
+
+    taken, free = dry_run(log.fleet, "new", spec, now=59.0), dry_run(log.fleet, "new", spec, now=60.0)
+    next_ones = [one_more(log.fleet, log.fleet.models[one], now=now).outcome for now in (59.0, 60.0)]
+
+    assert (False, True) == (taken.fits, free.fits)
+    assert taken.question is not None
+    assert (
+        taken.question.place([(view, taken.question.fleet.assigned(id)) for id, view in log.fleet.nodes.items()])
+        is None
+    )
+    assert [False, True] == [outcome == "it would go to a" for outcome in next_ones]
+
+
+def test_a_new_revision_goes_where_room_was_kept_for_the_one_that_it_replaces() -> None:
+    log = FleetLog()
+    log.node("a", 5 * GIB)
+    log.model("toy", simulated(4 * GIB), replicas=1)
+    keep_room(log, ReplicaId("m-toy-1"), 4 * GIB)
+
+    assert dry_run(log.fleet, "toy", simulated(2 * GIB), now=59.0).fits
+    same = log.fleet.models[ModelId("m-toy")].spec
+    assert not dry_run(log.fleet, "other", same, now=59.0).fits
+
+
 def test_more_replicas_of_the_same_spec_keep_those_that_there_are() -> None:
     log = FleetLog()
     log.node("a", 5 * GIB)
@@ -206,21 +251,24 @@ def test_the_weights_are_those_that_most_nodes_found_and_no_node_counts_that_is_
     assert WEIGHTS == dry_run(log.fleet, "toy", AT_PATH).spec.weights
 
 
-def test_a_dry_run_goes_by_the_policy_of_the_last_decision_unless_one_is_given() -> None:
+def test_a_dry_run_goes_by_the_policy_that_the_spec_names_or_the_mesh_unless_one_is_given() -> None:
     log = FleetLog()
     log.node("a", 8 * GIB)
-    log.model("toy", simulated(GIB), replicas=2)
-    assert Policy().text == dry_run(log.fleet, "new", simulated(GIB)).explanations[0].policy
-    for number, policy in ((2, Policy(pack=3.0)), (1, Policy(pack=5.0))):
-        id = ReplicaId(f"m-toy-{number}")
-        outcome = decide_placement(log.fleet, id, policy, now=1.0, seed=0)
-        assert isinstance(outcome, Placement)
-        body = {"model": "m-toy", "revision": 1, "epoch": 1, "members": outcome.members, "receipt": outcome.receipt}
-        log.add(replica(id), Placed.model_validate(body))
 
-    assert Policy(pack=5.0).text == dry_run(log.fleet, "new", simulated(GIB)).explanations[0].policy
-    given = dry_run(log.fleet, "new", simulated(GIB), Policy(pack=7.0))
-    assert Policy(pack=7.0).text == given.explanations[0].policy
+    def told(given: Policy | None = None, **more: object) -> str:
+        spec = simulated(GIB).model_copy(update=more)
+        return dry_run(log.fleet, "new", spec, given).explanations[0].policy
+
+    assert BALANCED.text == told() == told(policy="gone")
+    assert BINPACK.text == told(policy="binpack")
+    assert SPREAD.text == told(strategy="spread")
+    log.add(MESH, PolicySet(policy=PlacementPolicy(name="own", weights=PolicyWeights(files=1))))
+    log.add(MESH, PolicyChosen(name="own"))
+    assert told().startswith("name=own apart=zones idle=0.0 ")
+    assert BINPACK.text == told(policy="binpack")
+    assert Policy(snug=7.0).text == told(Policy(snug=7.0))
+    log.add(MESH, PolicyWithdrawn(name="own"))
+    assert BALANCED.text == told()
 
 
 def test_a_dry_run_that_has_every_place_but_one_does_not_fit() -> None:
@@ -232,3 +280,34 @@ def test_a_dry_run_that_has_every_place_but_one_does_not_fit() -> None:
 
 def _counts(run: DryRun) -> tuple[int, int, int]:
     return run.wanted, run.staying, run.placed
+
+
+def test_a_dry_run_in_turns_says_what_one_at_once_says_whatever_happens_between_them() -> None:
+    # given three nodes, and a dry run of three replicas on a copy of the fleet
+    log = FleetLog()
+    ids = [log.node(name, 4 * GIB) for name in "abc"]
+    spec = simulated(GIB, replicas=3)
+    at_once = dry_run(log.fleet, "toy", spec)
+    turns = dry_run_in_turns(copied(log.fleet), "toy", spec, now=1.0)
+    # when a node begins to drain in each turn
+    for id in ids:
+        next(turns)
+        log.add(node(id), Draining(why="admin", deadline_s=60))
+    # then what it comes to is as of its beginning
+    with pytest.raises(StopIteration) as over:
+        next(turns)
+    assert at_once == over.value.value
+    assert not dry_run(log.fleet, "toy", spec).fits
+
+
+def test_a_dry_run_counts_what_nodes_found_by_what_they_read_of_tensors_too() -> None:
+    # given three nodes of which two read the same headers
+    log = FleetLog()
+    mine, other = ({"BF16": GIB}, {"F32": 2 * GIB})
+    for name, types in (("a", other), ("b", mine), ("c", mine)):
+        weights = WEIGHTS.model_copy(update={"shape": ModelShape(whole=Cache(keys=50, values=50), tensor_bytes=types)})
+        log.add(machine(log.node(name, 8 * GIB)), FOUND.model_copy(update={"weights": weights}))
+    # then it is their word that counts
+    found = dry_run(log.fleet, "m", AT_PATH).spec.weights.shape
+    assert found is not None
+    assert mine == found.tensor_bytes

@@ -85,13 +85,13 @@ def test_an_explanation_names_every_node_with_its_refusal_or_its_scores():
     assert 10 == len(explanation.answers)
     first, last = explanation.answers[0], explanation.answers[-1]
     assert ("w1", True, None, "one device") == (first.name, first.chosen, first.refusal, first.rung)
-    assert {"apart", "binpack", "files", "devices"} == set(first.scores or {})
+    assert {"apart", "idle", "snug", "files", "devices"} == set(first.scores or {})
     assert ("w0", "is cordoned", False) == (last.name, last.refusal, last.chosen)
 
 
 def test_a_decision_is_computed_again_from_the_log_with_the_policy_of_its_receipt():
     log = a_log()
-    receipt = place(log, Policy(pack=3, files=0.25)).receipt
+    receipt = place(log, Policy(snug=3, files=0.25)).receipt
     log.add(node(NodeId("n-w1")), Cordoned())
     again = explain_decision(log.commits, ONE)
     candidates = [answer for answer in again.answers if answer.refusal is None]
@@ -138,7 +138,7 @@ def test_candidates_come_first_then_refusals_the_nearest_first_and_avoided_nodes
     id = log.model("toy", SPEC.model_copy(update={"engine_args": {"memory_bytes": 3 * GIB}}))
     log.scale(id, 1, avoid=("n-c", "n-d"))
     found = explain(log.fleet, ONE)
-    avoided = "is avoided: an earlier replica failed or was unloaded there"
+    avoided = "is avoided: an earlier replica failed, was unloaded or runs there"
     assert [
         ("b", None),
         ("a", "has no device with 3.00 GiB free"),
@@ -193,7 +193,7 @@ def test_replicas_of_one_round_are_explained_with_those_before_them_counted():
     found: list[Placement] = []
     for view in tuple(log.fleet.replicas.values()):
         ranking.sync(planned)
-        outcome = choose(log.fleet, view, ranking, Circumstances(Policy(), 5.0, 9))
+        outcome = choose(log.fleet, view, ranking, Circumstances(5.0, 9))
         assert isinstance(outcome, Placement)
         planned.plan(view, outcome.members, view.cause)
         found.append(outcome)
@@ -211,13 +211,13 @@ def test_replicas_of_one_round_are_explained_with_those_before_them_counted():
 
 def test_a_policy_that_a_receipt_does_not_name_is_the_default():
     log = a_log()
-    receipt = place(log, Policy(pack=3.0)).receipt
-    assert Policy(pack=3.0) == policy_of(receipt)
-    assert Policy() == policy_of(None) == policy_of(receipt.model_copy(update={"policy": "none of ours"}))
+    receipt = place(log, Policy(snug=3.0)).receipt
+    assert Policy(snug=3.0) == policy_of(receipt)
+    assert policy_of(None) is policy_of(receipt.model_copy(update={"policy": "none of ours"})) is None
 
 
 def test_a_policy_that_is_given_goes_over_the_receipts():
     log = a_log()
-    place(log, Policy(pack=3.0))
-    assert Policy(pack=3.0).text == explain(log.fleet, ONE).policy
-    assert Policy(pack=5.0).text == explain(log.fleet, ONE, Policy(pack=5.0)).policy
+    place(log, Policy(snug=3.0))
+    assert Policy(snug=3.0).text == explain(log.fleet, ONE).policy
+    assert Policy(snug=5.0).text == explain(log.fleet, ONE, Policy(snug=5.0)).policy

@@ -149,7 +149,7 @@ def test_a_node_that_an_earlier_replica_failed_on_is_avoided_whatever_else_it_sa
     log = FleetLog()
     a, b = log.node("a", GIB), log.node("b", GIB)
     log.add(node(b), Cordoned())
-    reason = "is avoided: an earlier replica failed or was unloaded there"
+    reason = "is avoided: an earlier replica failed, was unloaded or runs there"
     assert {reason: 2} == refusals(log, SIMULATED, avoid=(a, b, "n-unknown"))
 
 

@@ -1,11 +1,14 @@
 """How a replica lies on a node's devices: which of them, how much of each, and what a node that can't says."""
 
+from dataclasses import replace
+
 import pytest
 from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.arguments import Scalar
 from weft_contracts.facts.source import PathSource, SimulatedSource
 from weft_contracts.facts.values import DeviceClaim, ModelSpec, Vendor, Weights
 from weft_contracts.ids import ModelId
+from weft_placement import BUILTIN_POLICIES, Policy
 from weft_placement.claim import GIB, MIB, ClaimUnknown, Need, need_of
 from weft_placement.demand import Demand, demand_of
 from weft_placement.device_memory import DeviceMemory
@@ -13,13 +16,13 @@ from weft_placement.fit import one_device, several_devices
 from weft_placement.fit.option import Miss, Option, gib, in_order, option_of
 
 
-def demand(spec: ModelSpec) -> Demand:
-    return demand_of(ModelId("m-toy"), 1, spec, 64, BUILTIN)
+def demand(spec: ModelSpec, policy: str = "balanced") -> Demand:
+    return demand_of(ModelId("m-toy"), 1, spec, BUILTIN_POLICIES[policy], BUILTIN)
 
 
-def simulated(bytes: int, **more: object) -> Demand:
+def simulated(bytes: int, policy: str = "balanced", **more: object) -> Demand:
     given = {"source": SimulatedSource(), "engine": "simulated", "engine_args": {"memory_bytes": bytes}, **more}
-    return demand(ModelSpec.model_validate(given))
+    return demand(ModelSpec.model_validate(given), policy)
 
 
 def vllm(weight_bytes: int, *, heads: int = 32, **args: Scalar) -> Demand:
@@ -105,23 +108,23 @@ def test_an_argument_that_is_a_number_of_bytes_is_the_need(given: int) -> None:
 
 def test_no_profile_of_an_engine_is_a_named_error() -> None:
     with pytest.raises(ClaimUnknown, match="no profile tells of the engine simulated"):
-        demand_of(ModelId("m"), 1, ModelSpec(source=SimulatedSource(), engine="simulated"), 64, {})
+        demand_of(ModelId("m"), 1, ModelSpec(source=SimulatedSource(), engine="simulated"), Policy(), {})
 
 
 # on one device
 
 
-@pytest.mark.parametrize(("strategy", "index"), [("binpack", 1), ("spread", 2)])
-def test_packing_takes_the_fullest_device_that_holds_it_and_spreading_the_emptiest(strategy: str, index: int) -> None:
-    wanted = simulated(4 * GIB, strategy=strategy)
+@pytest.mark.parametrize(("policy", "index"), [("binpack", 1), ("balanced", 1), ("spread", 2)])
+def test_packing_takes_the_fullest_device_that_holds_it_and_spreading_the_emptiest(policy: str, index: int) -> None:
+    wanted = simulated(4 * GIB, policy)
     found = one_device.fit(devices(3 * GIB, 4 * GIB, 9 * GIB, 5 * GIB), wanted)
     assert isinstance(found, Option)
     assert (DeviceClaim(index=index, bytes=4 * GIB),) == found.devices
 
 
-@pytest.mark.parametrize("strategy", ["binpack", "spread"])
-def test_of_devices_with_as_much_free_the_first_is_taken(strategy: str) -> None:
-    wanted = simulated(GIB, strategy=strategy)
+@pytest.mark.parametrize("policy", ["binpack", "spread"])
+def test_of_devices_with_as_much_free_the_first_is_taken(policy: str) -> None:
+    wanted = simulated(GIB, policy)
     pairs = [(device, GIB) for device in reversed(devices(GIB, GIB, GIB))]
     assert [0, 1, 2] == [device.device_index for device, _ in in_order(wanted, pairs)]
 
@@ -145,7 +148,8 @@ def test_a_node_that_is_too_small_says_what_is_needed_and_how_near_it_came() -> 
     assert Miss("has no device with 4.00 GiB free", 3 * GIB) == one_device.fit(
         devices(2 * GIB, 3 * GIB, GIB), simulated(4 * GIB)
     )
-    assert Miss("has no device with 0.00 GiB free", 0) == one_device.fit([], simulated(4 * GIB))
+    nothing = one_device.fit([], simulated(4 * GIB))
+    assert Miss("has no accelerator that its simulated backend can use", applies=False) == nothing
 
 
 def test_a_budget_is_named_where_it_is_what_leaves_too_little_on_any_device() -> None:
@@ -203,13 +207,25 @@ def missed(found: Option | Miss) -> Miss:
 
 def test_what_no_node_could_split_is_not_for_this_rung() -> None:
     free = devices(GIB, GIB)
-    assert Miss("can't split it: simulated runs on one device", applies=False) == several_devices.fit(
-        free, simulated(4 * GIB)
-    )
+    assert Miss("has no two accelerators", applies=False) == several_devices.fit(devices(GIB), simulated(4 * GIB))
+    whole = replace(simulated(4 * GIB), profile=BUILTIN["llama.cpp"])
+    assert Miss("can't split it: llama.cpp runs on one device", applies=False) == several_devices.fit(free, whole)
     assert Miss("can't split it: the header names no attention heads", applies=False) == several_devices.fit(
         free, vllm(4 * GIB, heads=0)
     )
-    assert isinstance(several_devices.fit(devices(9 * GIB), vllm(GIB, heads=1, tensor_parallel_size=1)), Option)
+    one = several_devices.fit(devices(9 * GIB, 9 * GIB), vllm(GIB, heads=1, tensor_parallel_size=1))
+    assert Miss("must lie on one device", applies=False) == one
+
+
+def test_devices_that_share_the_machines_memory_hold_together_what_is_free_of_it_once() -> None:
+    pair = [DeviceMemory(index, "nvidia", 32 * GIB, 20 * GIB, shared=True) for index in (1, 2)]
+    fitting, too_large = vllm(8 * GIB), vllm(30 * GIB)
+    two, beside = replace(fitting, devices=2), DeviceMemory(0, "cpu", 32 * GIB, 20 * GIB, shared=True)
+    assert isinstance(several_devices.fit(pair, two), Option)
+    assert isinstance(several_devices.fit(pair, two, beside), Option)
+    assert several_devices.fit(pair, replace(too_large, devices=2)).reason.endswith(  # pyright: ignore
+        "of the machine's memory free beside its devices"
+    )
 
 
 def test_a_number_that_its_heads_do_not_divide_by_is_said_whatever_is_free() -> None:
@@ -231,7 +247,7 @@ def test_a_node_without_so_many_devices_says_how_many_it_lacks_and_how_large() -
     nothing = several_devices.fit([], vllm(10 * GIB, tensor_parallel_size=2))
     assert Miss("has not 2 devices with 7.55 GiB free each", free=0) == nothing
     processor = missed(several_devices.fit(devices(GIB, vendor="cpu"), vllm(10 * GIB, tensor_parallel_size=2)))
-    assert "has not 2 devices with 7.00 GiB free each" == processor.reason
+    assert "has not 2 devices with 7.55 GiB free each" == processor.reason
 
 
 def test_enough_devices_of_mixed_vendors_make_no_replica_and_too_few_are_too_few() -> None:

@@ -61,7 +61,7 @@ def test_a_board_in_step_with_the_log_decides_as_a_new_one(steps: list[tuple[Nod
             ranking.sync(planned_fleet)
     ranking.sync(PlannedFleet(log.fleet))
     expected = decide_placement(log.fleet, replica.id, POLICY, now=2.0, seed=3)
-    assert expected == choose(log.fleet, replica, ranking, Circumstances(POLICY, 2.0, 3))
+    assert expected == choose(log.fleet, replica, ranking, Circumstances(2.0, 3))
 
 
 def test_a_decision_is_the_same_twice():

@@ -78,7 +78,7 @@ def test_where_every_node_is_avoided_the_sentence_says_so_of_all() -> None:
     log = FleetLog()
     ids = [log.node("a", 8 * GIB), log.node("b", GIB // 2)]
     outcome = refused(log, simulated(), avoid=tuple(ids))
-    reason = "is avoided: an earlier replica failed or was unloaded there"
+    reason = "is avoided: an earlier replica failed, was unloaded or runs there"
     assert f"no node can take it; every node {reason}" == outcome.reason
     assert {reason: 2} == outcome.receipt.refusals
 
@@ -94,7 +94,7 @@ def test_what_an_avoided_node_would_have_said_is_not_counted() -> None:
     log = FleetLog()
     a = log.node("a", GIB // 2)
     log.node("b", GIB // 2)
-    reason = "is avoided: an earlier replica failed or was unloaded there"
+    reason = "is avoided: an earlier replica failed, was unloaded or runs there"
     expected = {"has no device with 1.00 GiB free": 1, reason: 1}
     assert expected == refused(log, simulated(), avoid=(a,)).receipt.refusals
 
@@ -232,10 +232,12 @@ def test_a_ranking_knows_a_fleet_of_which_it_has_seen_a_single_commit() -> None:
     "weights",
     [
         {"idle": -0.1},
-        {"pack": -0.1},
+        {"binpack": -0.1},
+        {"spread": -0.1},
+        {"snug": -0.1},
         {"files": -0.1},
         {"devices": -0.1},
-        {"idle": 0, "pack": 0, "files": 0, "devices": 0},
+        {"idle": 0, "snug": 0, "files": 0, "devices": 0},
         {"slots": 0},
         {"apart": "never"},
     ],
@@ -245,15 +247,18 @@ def test_weights_that_rank_nothing_make_no_policy(weights: dict[str, Any]) -> No
         Policy(**weights)
 
 
-@pytest.mark.parametrize("one", ["idle", "pack", "files", "devices"])
+@pytest.mark.parametrize("one", ["idle", "binpack", "spread", "snug", "files", "devices"])
 def test_one_weight_above_nothing_and_one_slot_are_enough(one: str) -> None:
-    weights: dict[str, Any] = {"idle": 0, "pack": 0, "files": 0, "devices": 0, "slots": 1, one: 0.1}
+    weights: dict[str, Any] = {"idle": 0, "snug": 0, "files": 0, "devices": 0, "slots": 1, one: 0.1}
     policy = Policy(**weights)
     assert policy == parse_policy(policy.text)
 
 
 def test_a_policy_is_told_by_its_text_and_by_16_digits_over_it() -> None:
-    assert "apart=nodes idle=0.5 pack=1.0 files=0.5 devices=0.25 slots=64" == Policy().text
+    assert (
+        "name=balanced apart=zones idle=0.5 binpack=0.0 spread=0.0 snug=0.25 files=0.5 devices=0.25 slots=64"
+        == Policy().text
+    )
     assert 16 == len(Policy().digest)
     assert Policy().digest != Policy(apart="no").digest
 
@@ -264,5 +269,5 @@ def test_a_policy_that_sets_nothing_apart_gives_no_figure_for_it() -> None:
     together, apart = (decided(log, simulated(), policy=Policy(apart=apart)) for apart in ("no", "nodes"))
     assert isinstance(together, Placement)
     assert isinstance(apart, Placement)
-    assert {"binpack", "files", "devices"} == set(together.receipt.candidates[0].scores)
-    assert {"apart", "binpack", "files", "devices"} == set(apart.receipt.candidates[0].scores)
+    assert {"idle", "snug", "files", "devices"} == set(together.receipt.candidates[0].scores)
+    assert {"apart", "idle", "snug", "files", "devices"} == set(apart.receipt.candidates[0].scores)

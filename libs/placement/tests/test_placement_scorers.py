@@ -7,20 +7,22 @@ from weft_contracts.commit import Cause
 from weft_contracts.engines import BUILTIN
 from weft_contracts.facts.machine import FileFound, FileMissing
 from weft_contracts.facts.source import BuiltinSource, PathSource, SimulatedSource
-from weft_contracts.facts.values import DeviceClaim, ModelSpec, Weights
+from weft_contracts.facts.values import DeviceClaim, ModelSpec, Vendor, Weights
 from weft_contracts.ids import CorrelationId, InspectionId, ModelId, ReplicaId
 from weft_contracts.subjects import machine
 from weft_fleet import Assignment, NodeAssignments, NodeView
-from weft_placement import Policy
+from weft_placement import BINPACK, BUILTIN_POLICIES, Policy, parse_policy
 from weft_placement.demand import Demand, demand_of
+from weft_placement.device_memory import DeviceMemory
 from weft_placement.filters.apart import apart as refuse_beside
-from weft_placement.fit.option import Option
+from weft_placement.fit.option import Option, option_of
 from weft_placement.scorers import score, weighted
 from weft_placement.scorers.apart import apart
 from weft_placement.scorers.binpack import binpack
 from weft_placement.scorers.fewer_devices import fewer_devices
 from weft_placement.scorers.files_there import files_there
 from weft_placement.scorers.idle import idle
+from weft_placement.scorers.snug import snug
 from weft_placement.scorers.spread import spread
 from weft_testing.fleet_log import FleetLog
 
@@ -31,7 +33,7 @@ NOTHING = NodeAssignments()
 
 
 def demand(spec: ModelSpec = SIMULATED, revision: int = 2) -> Demand:
-    return demand_of(MINE, revision, spec, 64, BUILTIN)
+    return demand_of(MINE, revision, spec, Policy(), BUILTIN)
 
 
 def running(*replicas: tuple[ModelId, int], retiring: bool = False) -> NodeAssignments:
@@ -46,7 +48,8 @@ def running(*replicas: tuple[ModelId, int], retiring: bool = False) -> NodeAssig
 
 
 def option(devices: int = 1, part: float = 0.25) -> Option:
-    return Option(tuple(DeviceClaim(index=index, bytes=1) for index in range(devices)), part)
+    claims = tuple(DeviceClaim(index=index, bytes=1) for index in range(devices))
+    return Option(claims, part, filled=part, of_whole=part / 2)
 
 
 def a_node(*facts: FileFound | FileMissing) -> NodeView:
@@ -161,29 +164,62 @@ def test_a_spread_revision_has_one_replica_on_a_node_and_nothing_else_is_in_its_
     assert ("runs a replica of it already, and the strategy is spread" if refused else None) == said
 
 
-@pytest.mark.parametrize("strategy", ["binpack", "spread"])
-def test_the_weights_add_up_to_one_and_a_weight_of_nothing_leaves_its_scorer_out(strategy: str) -> None:
-    spec = ModelSpec.model_validate({**SIMULATED.model_dump(), "strategy": strategy})
-    whole = {name: weight for name, _, weight in weighted(Policy(), spec.strategy)}
+@pytest.mark.parametrize("name", BUILTIN_POLICIES)
+def test_the_weights_add_up_to_one_and_a_weight_of_nothing_leaves_its_scorer_out(name: str) -> None:
+    policy = BUILTIN_POLICIES[name]
+    whole = {name: weight for name, _, weight in weighted(policy, "binpack")}
     assert 1.0 == pytest.approx(sum(whole.values()))
     assert whole["files"] == 2 * whole["devices"]
-    left = [name for name, _, _ in weighted(Policy(files=0.0), spec.strategy)]
+    left = [name for name, _, _ in weighted(replace(policy, files=0.0), "binpack")]
     assert left == [name for name in whole if name != "files"]
 
 
-def test_to_prefer_the_idle_counts_only_where_the_strategy_spreads() -> None:
-    assert {"binpack", "files", "devices"} == {name for name, _, _ in weighted(Policy(), "binpack")}
-    assert {"idle", "spread", "files", "devices"} == {name for name, _, _ in weighted(Policy(), "spread")}
+@pytest.mark.parametrize(
+    ("name", "scorers"),
+    [
+        ("balanced", {"idle", "snug", "files", "devices"}),
+        ("binpack", {"binpack", "files", "devices"}),
+        ("spread", {"idle", "spread", "files", "devices"}),
+    ],
+)
+def test_each_policy_that_weft_comes_with_has_its_scorers_whatever_a_models_strategy(
+    name: str, scorers: set[str]
+) -> None:
+    for strategy in ("binpack", "spread"):
+        assert scorers == {each for each, _, _ in weighted(BUILTIN_POLICIES[name], strategy)}
 
 
-def test_a_policy_whose_only_weight_is_of_the_other_strategy_scores_nothing() -> None:
-    policy = replace(Policy(), pack=0.0, files=0.0, devices=0.0)
-    assert () == weighted(policy, "binpack")
-    assert ["idle"] == [name for name, _, _ in weighted(policy, "spread")]
+def test_a_policy_from_before_they_had_names_goes_by_the_models_strategy() -> None:
+    old = parse_policy("apart=nodes idle=0.5 pack=1.0 files=0.5 devices=0.25 slots=64")
+    assert {"binpack", "files", "devices"} == {name for name, _, _ in weighted(old, "binpack")}
+    assert {"idle", "spread", "files", "devices"} == {name for name, _, _ in weighted(old, "spread")}
+    assert (True, False) == (old.fills("binpack"), old.fills("spread"))
+
+
+def test_what_is_snug_takes_most_of_a_whole_device() -> None:
+    assert 0.2 == snug(NODE, NOTHING, demand(), option(part=0.4))
 
 
 def test_a_score_is_the_weighted_sum_and_a_receipt_has_six_digits_of_each() -> None:
-    policy = Policy(pack=1.0, files=0.0, devices=0.5)
+    policy = replace(BINPACK, files=0.0, devices=0.5)
     total, scores = score(weighted(policy, "binpack"), NODE, NOTHING, demand(), option(3, part=2 / 3))
     assert {"binpack": 0.666667, "devices": 0.333333} == scores
     assert 0.555556 == total
+
+
+def device(index: int, total: int, free: int, vendor: Vendor = "nvidia") -> DeviceMemory:
+    return DeviceMemory(index, vendor, total, free)
+
+
+def test_memory_of_accelerators_weighs_twice_that_of_the_machine() -> None:
+    # given a quarter of what is free of a device, and half of what is free of the machine's memory
+    found = option_of([(device(1, 100, 40), 10)], DeviceClaim(index=0, bytes=20), 40)
+    # then it is a third of the one and two of the other
+    assert (0.5 + 2 * 0.25) / 3 == pytest.approx(found.filled)
+
+
+def test_a_processor_is_filled_by_its_part_alone_and_of_several_devices_the_fullest_counts() -> None:
+    assert 0.25 == option_of([(device(0, 100, 40, "cpu"), 10)]).filled
+    several = option_of([(device(1, 100, 40), 10), (device(2, 50, 20), 10)])
+    assert 2 * 0.5 / 3 == pytest.approx(several.filled)
+    assert 0.2 == several.of_whole

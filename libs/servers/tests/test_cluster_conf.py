@@ -4,7 +4,7 @@ import json
 
 import pytest
 from weft_identity.operator_mode import OperatorMode
-from weft_servers.cluster_conf import BadMember, Member, parse_member, render
+from weft_servers.cluster_conf import BadMember, Member, Place, parse_member, render
 
 OPERATOR = OperatorMode("operator", "ASYS", {"AMESH": "token"})
 
@@ -46,3 +46,10 @@ def test_one_server_has_no_routes() -> None:
     conf = json.loads(render(one, [one], OPERATOR, "secret"))
     assert "cluster" not in conf
     assert ("[fd00::1]:4222", "tls://[fd00::1]:4222") == (conf["listen"], one.url)
+
+
+def test_a_server_takes_what_the_disk_had_free_at_its_start_unless_it_is_told_how_much() -> None:
+    one = Member("n1", "10.0.0.1")
+    assert "max_file_store" not in json.loads(render(one, [one], OPERATOR, "secret"))["jetstream"]
+    told = json.loads(render(one, [one], OPERATOR, "secret", Place(store=1 << 50)))["jetstream"]
+    assert 1 << 50 == told["max_file_store"]

@@ -25,6 +25,7 @@ FOREIGN = {
     "a service's lease": "weft.lease.service.scheduler",
     "another's signal": "weft.sig.node.n-one.load",
     "a service's signal": "weft.sig.service.gateway.demand",
+    "a gateway's demand": "weft.sig.gateway.gateway-1.demand",
     "a timer": "weft.timer.registry.x",
     "usage": "weft.usage.k-1",
     "another's durable": f"{API}.CONSUMER.MSG.NEXT.EVENTS.node-n-one",

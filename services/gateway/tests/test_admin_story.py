@@ -136,7 +136,7 @@ async def test_bad_input_is_one_sentence_in_a_problem_body(world: World) -> None
             "/api/models",
             {"name": "x", "spec": SPEC | {"weights": {}}},
             400,
-            "`spec.weights` does not fit: value error, is told of a source of kind upload",
+            "`spec.weights` does not fit: is told of a source of kind upload",
         ),
         ("POST", "/api/models", {"name": "x", "spec": SPEC | {"min_replicas": 3}}, 400, "`spec.min_replicas` is 3"),
         ("POST", "/api/models", {"name": "x", "spec": SPEC | {"engine": "vroom"}}, 400, "`spec.engine` is 'vroom'; it"),

@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest_asyncio
-from weft_contracts.facts.node import WentOffline
+from weft_contracts.facts.machine import Reported
+from weft_contracts.facts.model import Scaled
+from weft_contracts.facts.node import Cordoned, Uncordoned, WentOffline
+from weft_contracts.facts.replica import Unplaceable
 from weft_contracts.facts.source import SimulatedSource
-from weft_contracts.facts.values import ModelSpec
-from weft_contracts.ids import NodeId
-from weft_contracts.subjects import node
+from weft_contracts.facts.values import Backend, Device, Hardware, ModelSpec, Receipt
+from weft_contracts.ids import NodeId, replica_id
+from weft_contracts.subjects import machine, model, node, replica
 from weft_testing.browser import Browser
 
 World = Any
@@ -61,6 +64,59 @@ async def test_a_large_mesh_is_counted_and_what_needs_an_eye_comes_first(gateway
     browser.shows("#events li:first-child", f"node offline node-{hidden[-4:]}")
     browser.shows("#figure-nodes", "58 of 60")
     picture(browser, "large")
+    assert [] == browser.errors()
+
+
+async def test_a_replica_that_waits_shows_what_would_give_it_a_place_with_the_command_to_copy(
+    gateway: World, browser: Browser
+) -> None:
+    # given a model whose two replicas have no place, since the only node is cordoned
+    here = await gateway.a_node()
+    gib = 1 << 30
+    devices = (Device(index=0, vendor="cpu", name="a processor", memory=8 * gib),)
+    hardware = Hardware(cpus=4, memory=8 * gib, disk_free=gib, devices=devices)
+    backends = (Backend(engine="simulated", version="1", vendors=("cpu",)),)
+    await gateway.tell(machine(here), Reported(hardware=hardware, backends=backends, builtins=(), agent_version="1"))
+    await gateway.tell(node(here), Cordoned())
+    of = await gateway.a_model()
+    both = tuple(replica_id(of, number) for number in (1, 2))
+    await gateway.tell(model(of), Scaled(revision=1, add=both, why="wanted"))
+    receipt = Receipt(
+        position=1,
+        policy="balanced",
+        policy_digest="d",
+        seed=0,
+        trigger="t",
+        decided_at=0.0,
+        refusals={},
+        candidates=(),
+    )
+    waits = Unplaceable(model=of, revision=1, reason="1 node: it is cordoned", receipt=receipt)
+    for id in both:
+        await gateway.tell(replica(id), waits)
+    # when somebody opens what would help
+    browser.open(gateway.url)
+    browser.shows("#models", "1 node: it is cordoned")
+    browser.shows("#models .remedies", "What would give it a place")
+    browser.click("#models .remedies summary")
+    # then the change is there, and its command, which can be copied
+    browser.shows("#models .remedies", "It would have a place after any of these:")
+    browser.shows("#models .remedies li", "uncordon node-")
+    browser.shows("#models .remedies code", f"./weft nodes uncordon node-{here[-4:]}")
+    browser.click("#models .remedies button")
+    browser.shows("#models .remedies button", "Cop")
+    assert [] == browser.nameless()
+    picture(browser, "remedies")
+    # and what one says another that waits for the same doesn't say again
+    assert 2 == browser.count("#models .replicas > li")
+    assert not browser.run("return document.querySelectorAll('#models .remedies')[1].checkVisibility()")
+    # and opened again it is asked anew
+    await gateway.tell(node(here), Uncordoned())
+    browser.shows("#nodes .pill", "healthy")
+    browser.click("#models .remedies summary")
+    browser.click("#models .remedies summary")
+    browser.shows("#models .remedies", "It has a place now")
+    assert 0 == browser.count("#models .remedies li")
     assert [] == browser.errors()
 
 

@@ -7,7 +7,7 @@ from weft_contracts.commit import Recorded
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.inspection import Requested
 from weft_contracts.facts.machine import FileFound, FileMissing, Reported
-from weft_contracts.facts.model import Scaled, SpecAccepted, Unservable
+from weft_contracts.facts.model import Scaled, Sized, SpecAccepted, Unservable
 from weft_contracts.facts.node import (
     Approved,
     Assigned,
@@ -19,8 +19,9 @@ from weft_contracts.facts.node import (
     Unassigned,
     WentOffline,
 )
-from weft_contracts.facts.replica import Placed
+from weft_contracts.facts.replica import Placed, Unplaceable
 from weft_contracts.facts.request import (
+    ActivationRequested,
     AliasRemovalRequested,
     AliasRequested,
     DeleteRequested,
@@ -28,6 +29,8 @@ from weft_contracts.facts.request import (
     Fulfilled,
     Rejected,
     RetryRequested,
+    RollbackRequested,
+    SchedulingRequested,
     TrialRequested,
     UnloadRequested,
 )
@@ -46,9 +49,12 @@ from weft_contracts.facts.values import (
     Weights,
 )
 from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId, RequestId, TokenId
+from weft_contracts.signals import GatewayDemand, ModelDemand
 from weft_fleet import ModelView, ReplicaView
 from weft_reconciler.domain.decide import decide
 from weft_reconciler.domain.decision_time import DecisionClock
+from weft_reconciler.domain.demand_watch import DemandWatch
+from weft_reconciler.domain.sizing import Demand
 from weft_reconciler.domain.state import State
 from weft_testing import HandLog
 
@@ -81,6 +87,9 @@ class Story:
         self.state = State()
         self.log = HandLog(self.state.apply)
         self.clock = DecisionClock()
+        self.watch = DemandWatch()
+        self._used: dict[str, float] = {}
+        self._made: dict[str, int] = {}
         self._count = 0
 
     # what the reconciler does
@@ -89,7 +98,8 @@ class Story:
         """Let it decide until it wants nothing more. Fails if it never does."""
         start = self.log.head
         for _ in range(ROUNDS):
-            decisions = decide(self.state, self.clock.tick(self.log.now))
+            demand = Demand(self.watch.board.policy, self.watch.near, self.watch.seen)
+            decisions = decide(self.state, self.clock.tick(self.log.now, seed=7), demand)
             if not decisions:
                 return [fact for commit in self.log.commits[start:] for fact in commit.facts]
             self.log.take(decisions)
@@ -103,6 +113,45 @@ class Story:
             self.log.now = min(end, self.log.now + 5)
             facts += self.settle()
         return facts
+
+    def serve(
+        self,
+        seconds: float,
+        *,
+        running: int = 0,
+        waiting: int = 0,
+        loading: int = 0,
+        tokens: int = 0,
+        gateways: tuple[str, ...] = ("g",),
+    ) -> list[Fact]:
+        """Let gateways have this to do for model m, each of them and all the while; a signal and a look a second.
+        `tokens`: those that each hands on in a second."""
+        facts: list[Fact] = []
+        end = self.log.now + seconds
+        while self.log.now < end:
+            for gateway in gateways:
+                self.signal(gateway, running=running, waiting=waiting, loading=loading, tokens=tokens)
+            facts += self.look()
+            self.log.now += 1
+        return facts
+
+    def signal(
+        self, gateway: str = "g", *, running: int = 0, waiting: int = 0, loading: int = 0, tokens: int = 0
+    ) -> None:
+        """What one gateway says of model m. `tokens`: more than the last time."""
+        if running or waiting or loading:
+            self._used[gateway] = self.log.now
+        idle = self.log.now - self._used.setdefault(gateway, self.log.now - 1e6)
+        made = self._made[gateway] = self._made.get(gateway, 0) + tokens
+        told = ModelDemand(
+            model=self.model().id, running=running, waiting=waiting, loading=loading, tokens=made, idle_s=idle
+        )
+        self.watch.board.heard(gateway, GatewayDemand(models=(told,)), self.log.now)
+
+    def look(self) -> list[Fact]:
+        """The reader looks at what was said, and it is decided."""
+        self.watch.look(self.state, self.log.now)
+        return self.settle()
 
     def sleep(self, seconds: float) -> None:
         """Let time go by while nobody decides."""
@@ -135,6 +184,10 @@ class Story:
     def scaled(self) -> list[Scaled]:
         return [fact for fact in self.log.facts() if isinstance(fact, Scaled)]
 
+    def sizes(self) -> list[tuple[int, int]]:
+        """Every change of size, from what to what."""
+        return [(fact.was, fact.replicas) for fact in self.log.facts() if isinstance(fact, Sized)]
+
     def unservable(self) -> list[str]:
         return [fact.reason for fact in self.log.facts() if isinstance(fact, Unservable)]
 
@@ -163,8 +216,17 @@ class Story:
     def retry(self, model: str) -> Recorded:
         return self._request(RetryRequested(model=ModelId(model)))
 
+    def rollback(self, to: int | None = None, model: str = "m") -> Recorded:
+        return self._request(RollbackRequested(model=self.model(model).id, to=to))
+
     def unload(self, model: str, node: str, deadline_s: float = 60.0) -> Recorded:
         return self._request(UnloadRequested(model=self.model(model).id, node=self.id(node), deadline_s=deadline_s))
+
+    def schedule(self, **told: object) -> Recorded:
+        return self._request(SchedulingRequested.model_validate({"model": self.model().id} | told))
+
+    def activate(self, model: str = "m") -> Recorded:
+        return self._request(ActivationRequested(model=self.model(model).id))
 
     def alias(self, name: str, rule: AliasRule, targets: tuple[AliasTarget, ...]) -> Recorded:
         return self._request(AliasRequested(name=name, rule=rule, targets=targets))
@@ -236,11 +298,16 @@ class Story:
 
     # what the scheduler says
 
-    def place(self, number: int, node: str, name: str = "m", backend: BackendVariant | None = None) -> None:
+    def place(
+        self, number: int, node: str, name: str = "m", backend: BackendVariant | None = None, *, beside: str = ""
+    ) -> None:
+        """On a node; as a group with those whose names are the letters of `beside`."""
         view = self.replica(number, name)
         model = self.model(name)
         id, epoch = self.id(node), view.epoch + 1
-        members = (Member(node=id, rank=0, devices=(DeviceClaim(index=0, bytes=1),)),)
+        claim = (DeviceClaim(index=0, bytes=1),)
+        ranks = [id, *map(self.id, beside)]
+        members = tuple(Member(node=each, rank=rank, devices=claim) for rank, each in enumerate(ranks))
         receipt = Receipt(
             position=0, policy="p", policy_digest="d", seed=0, trigger="e", decided_at=0, refusals={}, candidates=()
         )
@@ -260,7 +327,19 @@ class Story:
             spec=spec,
             backend=backend,
         )
-        self.say(node, assigned)
+        for each in (node, *beside):
+            self.say(each, assigned)
+
+    def find_no_place(self, number: int, reason: str = "no room") -> None:
+        """No node has a place for a replica."""
+        view = self.replica(number)
+        receipt = Receipt(
+            position=0, policy="p", policy_digest="d", seed=0, trigger="e", decided_at=0, refusals={}, candidates=()
+        )
+        self.log.given(
+            subjects.replica(view.id),
+            Unplaceable(model=view.model, revision=view.revision, reason=reason, receipt=receipt),
+        )
 
     def unassign(self, number: int, node: str, name: str = "m") -> None:
         replica = self.replica(number, name).id

@@ -8,7 +8,14 @@ from weft_contracts.engines.profile import ArgumentClaim, Task
 from weft_contracts.facts.inspection import Requested
 from weft_contracts.facts.layers import LayerRun
 from weft_contracts.facts.machine import Reported
-from weft_contracts.facts.mesh import EngineProfileSet, FormatRaised, SecretRemoved, SecretSet
+from weft_contracts.facts.mesh import (
+    EngineProfileSet,
+    FormatRaised,
+    PolicySet,
+    PolicyWithdrawn,
+    SecretRemoved,
+    SecretSet,
+)
 from weft_contracts.facts.model import Scaled, SpecAccepted
 from weft_contracts.facts.name import Claimed, Released
 from weft_contracts.facts.node import Approved, Healthy
@@ -16,6 +23,7 @@ from weft_contracts.facts.request import Fulfilled, Rejected
 from weft_contracts.facts.source import SimulatedSource
 from weft_contracts.facts.values import Backend, ModelSpec
 from weft_contracts.formats import READS
+from weft_contracts.policies import PlacementPolicy, PolicyWeights
 from weft_contracts.subjects import MESH
 from weft_reconciler.domain.spec_faults import LONGEST_PATH
 
@@ -642,6 +650,22 @@ def test_a_spec_that_names_a_secret_is_refused_until_it_is_set(story: Story) -> 
     story.log.given(MESH, SecretRemoved(name="key"))
     assert 422 == rejection(story, settled(story, story.deploy("n", naming("secret:key"))))[0]
     assert isinstance(story.answer(settled(story, story.deploy("o", naming("a secret: key")))), Fulfilled)
+
+
+def test_a_spec_that_names_a_policy_is_refused_until_it_is_told_and_hears_which_there_are(story: Story) -> None:
+    story.node("a")
+    spec = simulated().model_copy(update={"policy": "night"})
+    expected = "there is no policy night; there is: balanced, binpack, spread"
+    assert (422, expected) == rejection(story, settled(story, story.deploy("m", spec)))
+    assert (422, expected) == rejection(story, settled(story, story.dry_run("m", spec)))
+    story.log.given(MESH, PolicySet(policy=PlacementPolicy(name="night", weights=PolicyWeights(idle=1))))
+    assert isinstance(story.answer(settled(story, story.deploy("m", spec))), Fulfilled)
+    assert "night" == story.accepted()[-1].spec.policy
+    # one that Weft comes with need not be told; gone again, the other may be named by nothing new
+    packed = simulated().model_copy(update={"policy": "binpack"})
+    assert isinstance(story.answer(settled(story, story.deploy("n", packed))), Fulfilled)
+    story.log.given(MESH, PolicyWithdrawn(name="night"))
+    assert 422 == rejection(story, settled(story, story.deploy("o", spec)))[0]
 
 
 @pytest.mark.parametrize(

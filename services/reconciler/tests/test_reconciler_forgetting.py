@@ -50,6 +50,28 @@ def test_that_a_replica_served_or_was_unloaded_is_forgotten_when_it_is_retired(s
     assert {} == story.state.unload_deadlines.by_replica
 
 
+def test_who_avoids_what_is_forgotten_when_it_is_retired_or_its_model_deleted(story: Story) -> None:
+    id = story.model().id
+    story.fail(1, "a")
+    story.settle()
+    assert {id: {story.replica(2).id: {story.id("a")}}} == story.state.failures.avoided
+
+    story.fail(2, "b", permanent=True)
+    story.settle()
+    assert {} == story.state.failures.avoided
+
+    story.retry(id)
+    story.settle()
+    story.fail(3, "b")
+    story.settle()
+    assert {id} == set(story.state.failures.avoided)
+
+    story.delete(id)
+    story.settle()
+
+    assert {} == story.state.failures.avoided
+
+
 def test_a_failure_of_a_revision_that_the_log_lacks_is_not_remembered(story: Story) -> None:
     model = story.model()
     story.log.given(subjects.model(model.id), Scaled(revision=9, add=(replica_id(model.id, 2),), why=""))

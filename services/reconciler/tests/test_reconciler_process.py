@@ -12,7 +12,7 @@ from weft_contracts.commit import Cause, Commit, Guard, Recorded
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.inspection import Requested
 from weft_contracts.facts.machine import FileFound, Reported
-from weft_contracts.facts.model import Scaled, SpecAccepted
+from weft_contracts.facts.model import Deleted, Scaled, SpecAccepted
 from weft_contracts.facts.name import Claimed
 from weft_contracts.facts.node import Approved, Healthy, Joined
 from weft_contracts.facts.request import DeleteRequested, DeployRequested, Fulfilled
@@ -97,12 +97,11 @@ async def test_a_deploy_and_a_delete_go_through_a_real_log(
     assert {"c-q-1"} == {accepted.correlation_id, claimed.correlation_id, scaled.correlation_id}
     assert "reconciler" == scaled.actor
 
-    # and when it is deleted, its replica goes with it
+    # and when it is deleted, its replica goes with it, by that alone
     await ask(log, "q-2", DeleteRequested(model=ModelId(accepted.aggregate.key)))
     await seen(log, Fulfilled, correlation="c-q-2")
-    retired = (await seen(log, Scaled, count=2))[-1].facts[-1]
-    assert isinstance(retired, Scaled)
-    assert len(retired.retire) == 1
+    assert (Deleted(),) == (await seen(log, Deleted))[0].facts
+    assert 1 == len(await seen(log, Scaled))
     assert [] == mesh_server.errors
 
     # and it stops in order when told to

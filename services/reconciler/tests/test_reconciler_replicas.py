@@ -80,6 +80,25 @@ def test_what_never_served_goes_when_it_is_no_longer_wanted(story: Story) -> Non
 # lost and found
 
 
+def test_a_group_that_lost_a_node_is_retired_at_once_since_what_it_holds_is_what_the_next_one_needs() -> None:
+    story = Story()
+    story.node("a", "b", "c")
+    story.deploy("m", simulated())
+    story.settle()
+    story.place(1, "a", beside="b")
+    story.ready(1, "a")
+    story.ready(1, "b")
+    story.settle()
+    story.pass_time(60)
+    assert "ready" == story.replica(1).state
+    # when
+    story.lose("b")
+    story.settle()
+    # then
+    assert [2] == story.numbers()
+    assert f"{story.replica(1).id} is lost: b is offline" in story.scaled()[-1].why
+
+
 def test_a_lost_replica_is_replaced_first_and_retired_when_the_new_one_is_ready(story: Story) -> None:
     offline = story.lose("a")
     story.settle()
@@ -401,6 +420,59 @@ def test_a_failure_counts_for_an_hour_and_not_a_moment_longer(story: Story) -> N
     assert [True, False] == [counts(3599.0), counts(3600.0)]
 
 
+@pytest.fixture
+def waiting() -> Story:
+    """Replica 1 of model m failed on b, replica 2 avoids b and has no place: a, the other node, drains."""
+    story = Story()
+    story.node("a", "b")
+    story.deploy("m", simulated())
+    story.settle()
+    story.drain("a")
+    story.fail(1, "b")
+    story.settle()
+    story.find_no_place(2)
+    story.settle()
+    assert ([2], (story.id("b"),)) == (story.numbers(), story.replica(2).avoid)
+    return story
+
+
+def test_what_has_no_place_may_go_where_one_failed_once_that_counts_no_more(waiting: Story) -> None:
+    waiting.pass_time(3590)
+    assert [2] == waiting.numbers()
+
+    waiting.pass_time(20)
+
+    assert ([3], ()) == (waiting.numbers(), waiting.replica(3).avoid)
+    assert f"{waiting.replica(2).id} has no place, and b, where one failed, may be tried again" == (
+        waiting.scaled()[-1].why
+    )
+
+
+def test_what_has_no_place_may_go_where_one_failed_once_another_revision_begins(waiting: Story) -> None:
+    waiting.schedule(max_replicas=2)
+    waiting.settle()
+
+    assert ([3], ()) == (waiting.numbers(), waiting.replica(3).avoid)
+
+
+def test_while_the_brake_holds_what_has_no_place_waits(waiting: Story) -> None:
+    waiting.log.given(subjects.MESH, BrakeSet(silent=2, healthy_before=3))
+    waiting.pass_time(3700)
+    assert [2] == waiting.numbers()
+
+    waiting.log.given(subjects.MESH, BrakeLifted(why="admin"))
+    waiting.pass_time(5)
+
+    assert [3] == waiting.numbers()
+
+
+def test_what_has_no_place_keeps_off_the_node_that_it_was_unloaded_from(story: Story) -> None:
+    story.unload("m", "a", deadline_s=30)
+    story.pass_time(3700)
+
+    assert (story.id("a"),) == story.replica(story.numbers()[-1]).avoid
+
+
 # revisions
 
 
@@ -546,13 +618,14 @@ def test_what_was_about_to_load_on_a_draining_node_goes_at_once() -> None:
     assert [2] == story.numbers()
 
 
-def test_a_deleted_models_replicas_are_all_retired_in_one_commit(story: Story) -> None:
+def test_a_deleted_models_replicas_are_all_retired_by_one_commit_that_names_none(story: Story) -> None:
     story.deploy("m", simulated(3))
     story.settle()
-    replicas = story.wanted()
+    replicas, scaled = story.wanted(), story.scaled()
 
     story.delete(story.model().id)
     story.settle()
 
-    assert tuple(view.id for view in replicas) == story.scaled()[-1].retire
+    assert scaled == story.scaled()
+    assert [False] * 3 == [story.state.fleet.replicas[view.id].wanted for view in replicas]
     assert [] == story.pass_time(90)

@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 from weft_contracts.commit import Cause
 from weft_contracts.facts.node import Assigned
+from weft_contracts.facts.values import Member
 from weft_contracts.ids import CorrelationId, Incarnation, NodeId, ReplicaId
 from weft_engine.launch import Launch
 from weft_worker_agent.domain.numa import Bound, NumaNode
@@ -41,6 +42,14 @@ def test_what_an_older_host_does_not_know_is_not_told_unless_it_is_set(
     assert 1 == told["threads"]
     assert "canary_after_s" not in told
     assert launch.CANARY_AFTER_S == Launch.model_fields["canary_after_s"].default
+
+
+def test_one_of_several_ranks_is_told_which_and_of_how_many(tmp_path: Path, assigned: Callable[..., Assigned]) -> None:
+    members = tuple(Member(node=NodeId(id), rank=rank, devices=()) for rank, id in enumerate(("n-0", "n-1", "n-2")))
+    told = written(tmp_path, assigned().model_copy(update={"members": members}))
+    assert (1, 3) == (told["rank"], told["ranks"])
+    # an older host knows of no ranks
+    assert not {"rank", "ranks"} & written(tmp_path, assigned(at=NodeId("n-1"))).keys()
 
 
 def test_a_numa_node_is_told_where_one_was_chosen(tmp_path: Path, assigned: Callable[..., Assigned]) -> None:

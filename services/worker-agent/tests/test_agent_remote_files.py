@@ -11,10 +11,11 @@ from weft_sources.environment import source_settings
 from weft_sources.settings import SourceSettings
 from weft_testing.gguf_files import split_model
 from weft_testing.hub_server import HubServer, hub_server
+from weft_worker_agent.outbound.files import remote_files
 from weft_worker_agent.outbound.files.found import NotFound
 from weft_worker_agent.outbound.files.looks_elsewhere import LooksElsewhere
 from weft_worker_agent.outbound.files.model_files import look
-from weft_worker_agent.outbound.files.remote_files import fingerprint_elsewhere, look_elsewhere
+from weft_worker_agent.outbound.files.remote_files import HEADER_PIECE, fingerprint_elsewhere, look_elsewhere
 from weft_worker_agent.outbound.files.source_secrets import SourceSecrets
 
 TINY = HfSource(repository="o/tiny")
@@ -69,15 +70,95 @@ def test_all_parts_of_a_split_model_are_read_and_counted(
     assert look(f"path:{parts[0]}", "llama.cpp").weights.weight_bytes == found.weights.weight_bytes
 
 
-def test_a_folder_of_safetensors_is_known_by_its_configuration(hub: HubServer, settings: SourceSettings) -> None:
+def test_a_folder_of_safetensors_is_known_by_its_headers(hub: HubServer, settings: SourceSettings) -> None:
     folder = weft_tiny.folder()
     names = ("model.safetensors", "config.json", "tokenizer.json")
     hub.repository("o/tiny", {name: (folder / name).read_bytes() for name in names})
     found = look_elsewhere(TINY, "vllm", settings, within_s=30)
     own = look(f"path:{folder}", "vllm").weights
-    assert (own.layers, own.kv_heads, own.format) == (found.weights.layers, found.weights.kv_heads, "safetensors")
+    assert own.model_copy(update={"fingerprint": ""}) == found.weights.model_copy(update={"fingerprint": ""})
+    assert found.weights.shape is not None
+    assert {"F16"} == set(found.weights.shape.tensor_bytes)
     assert set(names) == {file.name for file in found.files}
-    assert 0 == hub.count("GET /repos/o/tiny"), "no weight was touched"
+    assert 1 == hub.count("GET /repos/o/tiny"), "one request for the header"
+    assert (0, HEADER_PIECE) == (hub.wholes["model.safetensors"], hub.given["model.safetensors"])
+
+
+CONFIG = json.dumps(
+    {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "torch_dtype": "bfloat16"}
+).encode()
+
+
+def safetensors(*dtypes: str, size: int = 100_000) -> bytes:
+    """A file with a tensor of so many bytes of each type."""
+    header = {
+        f"x{place}": {"dtype": dtype, "shape": [size], "data_offsets": [place * size, (place + 1) * size]}
+        for place, dtype in enumerate(dtypes)
+    }
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + bytes(size * len(dtypes))
+
+
+def parted(*parts: bytes) -> dict[str, bytes]:
+    """A model in so many files."""
+    names = [f"model-{number:05}-of-{len(parts):05}.safetensors" for number in range(1, len(parts) + 1)]
+    index = json.dumps({"weight_map": {f"w{place}": name for place, name in enumerate(names)}}).encode()
+    return {"config.json": CONFIG, "model.safetensors.index.json": index} | dict(zip(names, parts, strict=True))
+
+
+def test_sizes_come_by_the_type_of_each_tensor_of_all_files(hub: HubServer, settings: SourceSettings) -> None:
+    hub.repository("o/tiny", parted(*(safetensors("BF16", "F32") for _ in range(11)), safetensors("F8_E4M3")))
+    shape = look_elsewhere(TINY, "vllm", settings, within_s=30).weights.shape
+    assert shape is not None
+    assert {"BF16": 1_100_000, "F32": 1_100_000, "F8_E4M3": 100_000} == shape.tensor_bytes
+    assert "" == shape.fault
+
+
+def test_a_header_longer_than_what_is_asked_first_comes_by_two_more_requests(
+    hub: HubServer, settings: SourceSettings
+) -> None:
+    hub.repository("o/tiny", {"config.json": CONFIG, "model.safetensors": safetensors(*["BF16"] * 3000, size=100)})
+    shape = look_elsewhere(TINY, "vllm", settings, within_s=30).weights.shape
+    assert shape is not None
+    assert {"BF16": 300_000} == shape.tensor_bytes
+    assert 3 >= hub.count("GET /repos/o/tiny")
+
+
+@pytest.mark.parametrize(
+    ("part", "why"),
+    [
+        (
+            (10**12).to_bytes(8, "little") + bytes(1 << 20),
+            "is no safetensors file: its header would take 1000000000000 of 1048584 bytes",
+        ),
+        (
+            (3 << 20).to_bytes(8, "little") + bytes(4 << 20),
+            f"has a header of {3 << 20} bytes, and at most {1 << 20} are read of it",
+        ),
+        (safetensors("BF16")[:-1], "is truncated, or no safetensors file"),
+        (b"x", "is truncated: its header has 1 of 8 bytes"),
+    ],
+)
+def test_a_header_that_is_none_or_much_too_large_costs_one_request_and_is_why_nothing_is_claimed(
+    hub: HubServer, settings: SourceSettings, monkeypatch: pytest.MonkeyPatch, part: bytes, why: str
+) -> None:
+    monkeypatch.setattr(remote_files, "MOST_HEADERS", 2 << 20)
+    hub.repository("o/tiny", parted(safetensors("BF16"), part, safetensors("BF16"), safetensors("BF16")))
+    shape = look_elsewhere(TINY, "vllm", settings, within_s=30).weights.shape
+    assert shape is not None
+    assert shape.fault.startswith(f"model-00002-of-00004.safetensors {why}")
+    assert {} == shape.tensor_bytes
+    assert min(HEADER_PIECE, len(part)) == hub.given["model-00002-of-00004.safetensors"]
+
+
+def test_headers_that_a_hub_does_not_give_are_no_fault_of_the_model(hub: HubServer, settings: SourceSettings) -> None:
+    hub.repository("o/tiny", parted(safetensors("BF16"), safetensors("BF16")))
+    hub.broken = lambda path: 503 if path.startswith("/repos/") and path.endswith("2-of-00002.safetensors") else 0
+    with pytest.raises(NotFound, match="503"):
+        look_elsewhere(TINY, "vllm", settings, within_s=30)
+    hub.broken = lambda path: 0
+    with pytest.raises(NotFound, match="its headers could not be read in time"):
+        look_elsewhere(TINY, "vllm", settings, within_s=-1)
 
 
 @pytest.mark.parametrize(

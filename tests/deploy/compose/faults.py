@@ -122,7 +122,9 @@ def settings(subject: Subject) -> Iterator[str]:
         yield from (f"{name}: {each} is no setting of it" for each in sorted(told.keys() - known))
         if model is None:
             continue
-        given = {each: str(value or SAID.get(each, "")) for each, value in told.items() if value is not None}
+        given = {
+            each: str(value or SAID.get(each, "")) for each, value in told.items() if value is not None or each in SAID
+        }
         try:
             with patch.dict(os.environ, given, clear=True):
                 model()

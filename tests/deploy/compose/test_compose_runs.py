@@ -7,20 +7,25 @@ import json
 import os
 import re
 import signal
-import threading
 import tomllib
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
+import yaml
 from packaging.requirements import Requirement
-from weft_testing.containers.composed import GRACE_S, PARIS, SERVICES, WORKERS, Composed, question
+from weft_testing.collector import TRACES
+from weft_testing.containers.composed import GRACE_S, PARIS, SERVICES, STARTED, WORKERS, Composed, question
+from weft_testing.containers.layers import files_with, layers
 from weft_testing.containers.podman import eventually
+from weft_testing.dashboards import asked as query
+from weft_testing.dashboards import dashboards
 
-from .conftest import Built
+from .asked import asking
+from .conftest import ROOT, SEEN, Built
+from .seen import HOOK, facts, figures, posts, prometheus, signed, spans, told
 
 pytestmark = pytest.mark.slow
 
@@ -28,9 +33,8 @@ OURS = (*SERVICES, *WORKERS)
 PAIR = "pair"
 """A model with a replica on each worker."""
 ANSWER = "The capital of France is Paris."
-TARGETS: dict[str, list[str]] = tomllib.loads(
-    (Path(__file__).resolve().parents[3] / "deploy/images/targets.toml").read_text()
-)
+TARGETS: dict[str, list[str]] = tomllib.loads((ROOT / "deploy/images/targets.toml").read_text())
+OBSERVABILITY = ROOT / "deploy/observability"
 READ_ONLY = ("--read-only", "--cap-drop", "all", "--network", "none", "--entrypoint", "python")
 INSTALLED = """
 import glob, importlib.metadata, importlib.util, json, os, re
@@ -43,7 +47,14 @@ print(json.dumps({
                    if not os.path.exists(importlib.util.cache_from_source(file))],
 }))
 """
-SECRETS = (("keys-admin", "admin-key"), ("keys-worker", "join-token"), ("keys-postgres", "postgres-password"))
+SECRETS = (
+    ("keys-admin", "admin-key"),
+    ("keys-worker", "join-token"),
+    ("keys-postgres", "postgres-password"),
+    ("keys-grafana", "grafana-password"),
+    ("keys-prometheus", "metrics-key"),
+    ("keys-observer", "webhook-secret"),
+)
 
 
 def test_an_image_has_what_its_target_needs_and_nothing_else(built: Built) -> None:
@@ -75,12 +86,12 @@ def test_up_and_one_line_that_asks_the_model(mesh: Composed) -> None:
     assert ANSWER == mesh.weft("chat", "-m", "tiny", PARIS).splitlines()[0]
 
     # and all of it is well by its own health check
-    for service in ("nats", "postgres", *OURS):
+    for service in ("nats", "postgres", *OURS, "observer"):
         eventually(f"{service} is healthy", lambda name=service: mesh.health(name) == 0)
 
 
 def test_no_part_is_root_or_writes_to_its_image_or_has_a_capability(mesh: Composed) -> None:
-    for service in (*OURS, "nats"):
+    for service in (*OURS, "nats", "prometheus", "collector", "observer"):
         found = mesh.podman.inspected(mesh.container(service))
         assert found["HostConfig"]["ReadonlyRootfs"] is True, service
         status = Path(f"/proc/{found['State']['Pid']}/status").read_text()
@@ -91,9 +102,13 @@ def test_no_part_is_root_or_writes_to_its_image_or_has_a_capability(mesh: Compos
 
 
 def test_no_secret_is_in_what_podman_shows_or_in_a_process_or_in_a_log(mesh: Composed) -> None:
+    for service in ("metrics-key", "observer-place"):
+        mesh.ended(service)
     secrets = [mesh.in_volume(*each) for each in SECRETS]
+    secrets += re.findall(r"^S[A-Z0-9]{57}$", mesh.in_volume("keys-observer", "relay.creds"), re.MULTILINE)
+    assert len(SECRETS) < len(secrets)
     assert all(len(each) > 20 for each in secrets)
-    for service in ("found", "nats", "postgres", *OURS, "first-model"):
+    for service in ("found", *STARTED, *SEEN):
         found = mesh.podman.inspected(mesh.container(service))
         shown = [json.dumps(found), mesh.logs(service)]
         if pid := found["State"]["Pid"]:
@@ -102,12 +117,20 @@ def test_no_secret_is_in_what_podman_shows_or_in_a_process_or_in_a_log(mesh: Com
             ]
         for secret in secrets:
             assert not any(secret in each for each in shown), service
+    # and no layer has one, of an image or of what a container writes
+    containers = [mesh.container(each) for each in ("found", *STARTED, *SEEN)]
+    assert [] == files_with(layers(mesh.podman, containers=containers), texts=secrets)
+    # and what Prometheus shows of its configuration, and all that was sent to the collector, has none
+    sent = "".join(str(each) for path in (HOOK, TRACES) for each in posts(mesh, path))
+    assert sent
+    shown = [json.dumps(prometheus(mesh, "status/config")), sent]
+    assert not [secret for secret in secrets if any(secret in each for each in shown)]
 
 
 def test_a_part_has_its_own_keys_and_nobody_elses(mesh: Composed) -> None:
     seen = {
         service: set(mesh.podman.run("exec", mesh.container(service), "ls", "/run/weft").split())
-        for service in ("nats", "postgres", *OURS)
+        for service in ("nats", "postgres", *OURS, "prometheus", "observer")
     }
     own = {"authority.pem", "certificate.pem", "key.pem"}
     assert {
@@ -117,6 +140,8 @@ def test_a_part_has_its_own_keys_and_nobody_elses(mesh: Composed) -> None:
         "gateway": own | {"nats.creds", "mesh.env", "postgres-url"},
         **{service: own | {"nats.creds"} for service in ("scheduler", "reconciler", "metadata-cache")},
         **{worker: {"join-token"} for worker in WORKERS},
+        "prometheus": {"authority.pem", "metrics-key"},
+        "observer": {"relay.creds", "relay.pem", "webhook-secret"},
     } == seen
 
 
@@ -126,7 +151,7 @@ def test_a_worker_that_is_killed_is_replaced_and_the_model_answers_all_the_while
     mesh.weft("deploy", "tiny", "--name", PAIR, "--replicas", "2")
     eventually("both workers have one", lambda: mesh.ready(PAIR).keys() == set(WORKERS), 120)
     incarnation = mesh.ready(PAIR)["worker-1"]
-    with asking(mesh) as asked:
+    with asking(mesh, PAIR) as asked:
         # when one worker's processes are gone at once
         before = mesh.podman.inspected(mesh.container("worker-1"))["State"]["Pid"]
         os.kill(before, signal.SIGKILL)
@@ -143,24 +168,32 @@ def test_a_worker_that_is_killed_is_replaced_and_the_model_answers_all_the_while
 
 
 def test_a_service_that_is_replaced_goes_on_where_it_was(mesh: Composed) -> None:
-    # given a mesh without its scheduler and its gateway's tables
-    for service in ("scheduler", "reconciler"):
-        mesh.podman.run("rm", "-f", mesh.container(service))
+    # given a mesh without its scheduler, its reconciler and its observer, which has told something
+    mesh.weft("keys", "create", "--name", "before-them")
+    (began, *_) = eventually("something is told", lambda: told(mesh))
+    mesh.podman.run("rm", "-f", *(mesh.container(each) for each in ("scheduler", "reconciler", "observer")))
     assert ANSWER == mesh.answers()  # what runs, runs
 
     # when others take their place
-    mesh.compose("up", "-d", "--no-build", "scheduler", "reconciler")
+    mesh.compose("up", "-d", "--no-build", "scheduler", "reconciler", "observer")
 
     # then changes are decided again
     assert "answers" in mesh.weft("deploy", "simulated", "--name", "after-them")
     assert 1 == len(mesh.ready("after-them"))
+
+    # and all that happened meanwhile is told, in the log's order, and signed
+    happened = facts(mesh, began[0] - 1)
+    eventually("the last is told", lambda: told(mesh)[-1] >= happened[-1], 120)
+    assert happened == [each for each in told(mesh) if each <= happened[-1]]
+    secret = mesh.in_volume("keys-observer", "webhook-secret")
+    assert all(signed(each, secret) for each in posts(mesh, HOOK))
 
 
 def test_a_worker_that_is_stopped_drains_and_no_request_fails(mesh: Composed) -> None:
     # given load on both
     mesh.weft("deploy", "tiny", "--name", PAIR, "--replicas", "2")  # as it is, where it is there
     eventually("both workers have one", lambda: mesh.ready(PAIR).keys() == set(WORKERS), 120)
-    with asking(mesh, streams=4) as asked:
+    with asking(mesh, PAIR, streams=4) as asked:
         eventually("it is answered", lambda: asked.answered > 10)
 
         # when the engine stops one as `stop_grace_period` lets it
@@ -178,6 +211,84 @@ def test_a_worker_that_is_stopped_drains_and_no_request_fails(mesh: Composed) ->
     eventually("worker-2 is taken back", lambda: nodes(mesh)["worker-2"]["state"] == "healthy", 120)
 
 
+def test_prometheus_scrapes_every_part_by_the_key_that_was_made_for_it(mesh: Composed) -> None:
+    # given a gateway that shows its figures to nobody without a key, and one that is there for Prometheus alone
+    key = mesh.in_volume("keys-prometheus", "metrics-key")
+    with mesh.client() as client:
+        assert 401 == client.get("/metrics", headers={"Authorization": ""}).status_code
+        assert 200 == client.get("/metrics", headers={"Authorization": f"Bearer {key}"}).status_code
+        (made,) = [each for each in client.get("/api/keys").json()["items"] if each["name"] == "prometheus"]
+    assert (["read"], True) == (made["scopes"], made["prefix"] in key)
+
+    # then all parts are up, the workers as the gateway tells them
+    jobs = yaml.safe_load((OBSERVABILITY / "prometheus/prometheus.yml").read_text())["scrape_configs"]
+    wanted = sorted([each["job_name"] for each in jobs] + ["weft-workers"] * (len(WORKERS) - 1))
+    eventually("all are scraped", lambda: sorted(labels["job"] for labels, up in figures(mesh, "up") if up) == wanted)
+
+    # and its rules are those of the files, and none of them is wrong
+    files = (OBSERVABILITY / "prometheus/rules").glob("*.yml")
+    groups = sorted(each["name"] for file in files for each in yaml.safe_load(file.read_text())["groups"])
+
+    def rules() -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = prometheus(mesh, "rules")["groups"]
+        assert groups == sorted(each["name"] for each in found)
+        return [rule for each in found for rule in each["rules"]]
+
+    eventually("all rules were evaluated", lambda: all(rule["health"] != "unknown" for rule in rules()))
+    assert [] == [rule for rule in rules() if rule["health"] != "ok"]
+
+    # and dashboards have what they show: of nodes, and, once the model is asked, of answers
+    panels = {
+        panel.title: query(panel.queries[0], each.variables)
+        for each in dashboards(OBSERVABILITY / "grafana/dashboards")
+        for panel in each.panels
+    }
+    eventually("both nodes", lambda: figures(mesh, panels["Nodes that are healthy"]) == [({}, 2.0)])
+    shown = panels["Time to the first token, 95 of 100"]
+    eventually("a figure of answers", lambda: mesh.answers() and [v for _, v in figures(mesh, shown) if v > 0], 90)
+
+    # and asked again for a key, Prometheus keeps its own
+    mesh.podman.run("start", "--attach", mesh.container("metrics-key"))
+    assert key == mesh.in_volume("keys-prometheus", "metrics-key")
+
+
+def test_a_request_and_a_deploy_are_a_trace_each_through_all_containers(mesh: Composed) -> None:
+    chat, deploy = "ab" * 16, "cd" * 16
+    with mesh.client() as client:
+        asked = client.post("/v1/chat/completions", json=question("tiny"), headers=parent(chat))
+        assert 200 == asked.status_code, asked.text
+        spec = {"source": {"kind": "simulated"}, "engine": "simulated"}
+        made = client.post("/api/models", json={"name": "traced", "spec": spec}, headers=parent(deploy))
+        assert 201 == made.status_code, made.text
+    for trace, wanted in (
+        (chat, {("weft-gateway", "POST /v1/chat/completions"), ("weft-engine", "submit")}),
+        (
+            deploy,
+            {
+                ("weft-gateway", "append request.deploy_requested"),
+                ("weft-reconciler", "decide"),
+                ("weft-scheduler", "decide"),
+                ("weft-worker-agent", "append run.ready"),
+            },
+        ),
+    ):
+        eventually(
+            f"the spans {wanted}",
+            lambda trace=trace, wanted=wanted: wanted <= {(each.service, each.name) for each in spans(mesh, trace)},
+        )
+
+
+def parent(trace: str) -> dict[str, str]:
+    return {"traceparent": f"00-{trace}-00000000000000aa-01"}
+
+
+def test_the_log_of_one_server_is_not_grown_to_three(mesh: Composed) -> None:
+    three = replace(mesh, files=(*mesh.files, ROOT / "deploy/compose/compose.nats-three.yaml"))
+    said = three.compose("run", "--rm", "-T", "--no-deps", "found")
+    assert "exit code: 1\n" in said.stdout
+    assert "its log doesn't move" in said.stderr.lower()
+
+
 def test_down_and_up_again_loses_nothing(mesh: Composed) -> None:
     # given a model, a key and nodes
     mesh.weft("deploy", "simulated", "--name", "kept")
@@ -189,7 +300,7 @@ def test_down_and_up_again_loses_nothing(mesh: Composed) -> None:
     # when all containers and the network are gone, and come again
     mesh.down()
     assert "" == mesh.podman.run("ps", "-aq", "--filter", f"label=io.podman.compose.project={mesh.project}").strip()
-    mesh.up()
+    replace(mesh, started=STARTED).up()
 
     # then all of it is there, and the log is the same
     assert ANSWER == mesh.answers(bound_s=180)
@@ -211,44 +322,3 @@ def nodes(mesh: Composed) -> dict[str, dict[str, Any]]:
 
 def node_ids(mesh: Composed) -> dict[str, str]:
     return {name: each["id"] for name, each in nodes(mesh).items()}
-
-
-class Asked:
-    """What became of requests that several clients sent one after the other."""
-
-    def __init__(self) -> None:
-        self.answered = 0
-        self.failed: list[str] = []
-        self.over = threading.Event()
-        self._lock = threading.Lock()
-
-    def ask(self, client: httpx.Client) -> None:
-        while not self.over.is_set():
-            try:
-                with client.stream("POST", "/v1/chat/completions", json=question(PAIR, stream=True)) as said:
-                    text = "".join(said.iter_text())
-                whole = said.is_success and "[DONE]" in text and "Paris" in text
-                problem = None if whole else f"{said.status_code} {text[:500]}"
-            except httpx.HTTPError as error:
-                problem = repr(error)
-            with self._lock:
-                if problem is None:
-                    self.answered += 1
-                else:
-                    self.failed.append(problem)
-
-
-@contextmanager
-def asking(mesh: Composed, streams: int = 2) -> Generator[Asked]:
-    """Clients that stream answers all the while."""
-    asked = Asked()
-    with mesh.client() as client:
-        threads = [threading.Thread(target=asked.ask, args=(client,)) for _ in range(streams)]
-        for each in threads:
-            each.start()
-        try:
-            yield asked
-        finally:
-            asked.over.set()
-            for each in threads:
-                each.join(90)

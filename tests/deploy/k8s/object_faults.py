@@ -197,3 +197,12 @@ def operators(objects: Objects) -> list[str]:
         if each["spec"]["instances"] < 2 or not each["spec"]["storage"]["size"]:
             faults.append(f"{_called(each)} is lost with one machine")
     return faults
+
+
+def room_of_the_log(objects: Objects) -> list[str]:
+    """The registry limits the log by what each server's claim asks for."""
+    (claim,) = named(objects, "StatefulSet", "nats")["spec"]["volumeClaimTemplates"]
+    asked = claim["spec"]["resources"]["requests"]["storage"]
+    (registry,) = [each for each in workloads(objects) if each.target == "registry"]
+    said = registry.env.get("WEFT_NATS_STORE_SIZE")
+    return [] if said == f"{asked}B" else [f"the log's servers ask for {asked}, and the registry is told {said}"]

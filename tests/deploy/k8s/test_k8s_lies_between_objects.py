@@ -203,6 +203,25 @@ LIES = {
         of("NetworkPolicy", "postgres", "spec", "ingress", 0, "from", to=GONE),
         "dev",
     ),
+    "the log's servers have less room than the registry is told": Lie(
+        object_faults.room_of_the_log,
+        "ask for 10Gi, and the registry is told 20GiB",
+        of(
+            "StatefulSet",
+            "nats",
+            "spec",
+            "volumeClaimTemplates",
+            0,
+            "spec",
+            "resources",
+            "requests",
+            "storage",
+            to="10Gi",
+        ),
+    ),
+    "nobody tells the registry how much room the log has": Lie(
+        object_faults.room_of_the_log, "is told None", variable("registry", "WEFT_NATS_STORE_SIZE", GONE), "dev"
+    ),
 }
 
 

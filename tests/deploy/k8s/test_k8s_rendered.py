@@ -24,6 +24,7 @@ CHECKS: list[Check] = [
     object_faults.references,
     object_faults.images,
     object_faults.operators,
+    object_faults.room_of_the_log,
     edges.network,
 ]
 

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -277,3 +278,41 @@ def test_a_folder_that_a_user_may_not_enter_is_named(tmp_path: Path) -> None:
     base = places.closed_to("nobody-at-all", (open_folder,))
     closed.chmod(0o700)
     assert places.closed_to("nobody-at-all", (below,)) == (base or closed)
+
+
+@pytest.fixture
+def asked(own_folders: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's manager that runs all units, and notes what it is asked for."""
+    (own_folders / "run/systemd/private").mkdir(parents=True)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(own_folders / "run"))
+    notes, systemctl = own_folders / "asked", own_folders / "bin/systemctl"
+    systemctl.parent.mkdir()
+    systemctl.write_text(f'#!/bin/sh\necho "$@" >>{notes}\n')
+    systemctl.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{systemctl.parent}:{os.environ['PATH']}")
+    return notes
+
+
+def of_release(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What calls is of a release in a folder of its own."""
+    monkeypatch.setattr(sys, "executable", str(folder / "versions" / name / "venv/bin/python"))
+
+
+def test_a_worker_goes_on_from_the_next_release_by_a_reload_and_the_first_mesh_by_a_restart(
+    words: dict[Part, list[str]], asked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last: dict[Part, str] = {"mesh": "restart weft.service", "worker": "reload weft-worker.service"}
+    for part, wanted in last.items():
+        of_release("0123456789ab", tmp_path, monkeypatch)
+        weft("install", *words[part], "--systemd", "--user", "--now")
+        assert f"--user restart {parts.UNITS[part]}" == asked.read_text().splitlines()[-1]
+        # when the next release makes the unit anew
+        of_release("ba9876543210", tmp_path, monkeypatch)
+        weft("install", *words[part], "--systemd", "--user", "--now")
+        # then it names that one, for the next boot
+        assert "ba9876543210" in (tmp_path / "config/systemd/user" / parts.UNITS[part]).read_text()
+        assert f"--user {wanted}" == asked.read_text().splitlines()[-1]
+    # and a worker that is told something else besides starts anew
+    of_release("0123456789ab", tmp_path, monkeypatch)
+    weft("install", *words["worker"], "--systemd", "--user", "--now", "--state", str(tmp_path / "other"))
+    assert "--user restart weft-worker.service" == asked.read_text().splitlines()[-1]

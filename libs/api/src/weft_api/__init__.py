@@ -31,6 +31,7 @@ from weft_api.changes import (
     LabelsChanged,
     ModelChanged,
     ModelRetried,
+    ModelRolledBack,
     NameErased,
     NodeBackendRemoved,
     NodeBackendWanted,
@@ -50,6 +51,7 @@ from weft_api.engines import (
     HeaderClaim,
     LoraSupport,
 )
+from weft_api.explanations import AliasExplanation, DeviceRoom, Explained, ModelFit, NodeExplanation
 from weft_api.files import FilesOnNode, FilesState, ModelFiles, ModelFilesPage, WantedFiles
 from weft_api.load import MeshLoad, ModelLoad, NodeLoad, ReplicaLoad, ScrapedWorker, Totals
 from weft_api.log import ChangeRequest, ChangeRequestPage, Commit, CommitPage, Fact, RequestState
@@ -62,6 +64,7 @@ from weft_api.models import (
     OpenAIModel,
     OpenAIModelDetail,
     OpenAIModelList,
+    Size,
     Standing,
 )
 from weft_api.named_secrets import NamedSecret, NamedSecretChanged, NamedSecretPage, NamedSecretSet, NodeSecret
@@ -80,9 +83,13 @@ from weft_api.nodes import (
     NodePage,
     NodeWaits,
 )
+from weft_api.placements import DryRun, LastEnd, ModelStands, NodeAnswer, Remedy, RemedyStep, ReplicaExplanation
+from weft_api.plans import Plan, PlanMember, PlanPlacement, PlanRefusal
+from weft_api.policies import Policy, PolicyChanged, PolicyPage, PolicyWeights
 from weft_api.problem import Problem
 from weft_api.progress import DeviceUse, FetchProgress, InstallProgress, LoadProgress, ReplicaProgress
 from weft_api.replicas import Replica, ReplicaLine, ReplicaPage, ShownReplica, ShownReplicaLine
+from weft_api.scheduling import Scheduling, SchedulingChanged, SchedulingPage
 from weft_api.secrets import Key, KeyPage, SecretState, Token, TokenPage
 from weft_api.status import (
     AnsweringGateway,
@@ -112,6 +119,7 @@ from weft_api.values import (
     Hardware,
     HfSource,
     HttpsSource,
+    Layout,
     LoraAdapter,
     Member,
     MetadataFile,
@@ -130,6 +138,7 @@ __all__ = [
     "Addresses",
     "Alias",
     "AliasChanged",
+    "AliasExplanation",
     "AliasPage",
     "AliasTarget",
     "AnsweringGateway",
@@ -157,14 +166,17 @@ __all__ = [
     "Deployed",
     "Device",
     "DeviceClaim",
+    "DeviceRoom",
     "DeviceUse",
     "Drain",
+    "DryRun",
     "EngineArgument",
     "EngineInstall",
     "EngineProfile",
     "EngineProfileChanged",
     "EngineProfilePage",
     "EngineProfileWithdrawn",
+    "Explained",
     "Fact",
     "Failing",
     "FetchProgress",
@@ -192,6 +204,8 @@ __all__ = [
     "KeyPage",
     "Labels",
     "LabelsChanged",
+    "LastEnd",
+    "Layout",
     "LoadProgress",
     "Log",
     "LoraAdapter",
@@ -205,11 +219,14 @@ __all__ = [
     "ModelDetail",
     "ModelFiles",
     "ModelFilesPage",
+    "ModelFit",
     "ModelLoad",
     "ModelOnNode",
     "ModelPage",
     "ModelRetried",
+    "ModelRolledBack",
     "ModelSpec",
+    "ModelStands",
     "ModelState",
     "ModelsOnNode",
     "NameErased",
@@ -219,6 +236,7 @@ __all__ = [
     "NamedSecretSet",
     "NearNode",
     "Node",
+    "NodeAnswer",
     "NodeBackendRemoved",
     "NodeBackendWanted",
     "NodeBackends",
@@ -227,6 +245,7 @@ __all__ = [
     "NodeChanged",
     "NodeCredential",
     "NodeDetail",
+    "NodeExplanation",
     "NodeHeard",
     "NodeLeaves",
     "NodeLoad",
@@ -238,8 +257,19 @@ __all__ = [
     "OpenAIModelDetail",
     "OpenAIModelList",
     "PathSource",
+    "Plan",
+    "PlanMember",
+    "PlanPlacement",
+    "PlanRefusal",
+    "Policy",
+    "PolicyChanged",
+    "PolicyPage",
+    "PolicyWeights",
     "Problem",
+    "Remedy",
+    "RemedyStep",
     "Replica",
+    "ReplicaExplanation",
     "ReplicaLine",
     "ReplicaLoad",
     "ReplicaPage",
@@ -247,11 +277,15 @@ __all__ = [
     "RequestCounts",
     "RequestState",
     "S3Source",
+    "Scheduling",
+    "SchedulingChanged",
+    "SchedulingPage",
     "ScrapedWorker",
     "SecretState",
     "ShownReplica",
     "ShownReplicaLine",
     "SimulatedSource",
+    "Size",
     "Source",
     "SourceBuild",
     "SourceFile",

@@ -6,6 +6,7 @@ from typing_extensions import TypedDict
 from weft_contracts.facts.values import Scope
 
 from weft_api.nodes import Caps, Labels
+from weft_api.placements import DryRun
 from weft_api.secrets import SecretState
 
 
@@ -55,9 +56,10 @@ class Deployed(Changed):
     """A revision that was taken, or with `dry_run` would be: then without a `model`. Of a source that workers fetch,
     what one of them found: how many `files` of how many `bytes`, the short name of their `licence`, whether the
     source is `gated` (`yes`), and the `source` at its commit. Of files that are sent, `upload` is what they
-    are sent as."""
+    are sent as. With `dry_run`, `plan` is where its replicas would go."""
 
     revision: str
+    plan: NotRequired[DryRun]
     model: NotRequired[str]
     files: NotRequired[str]
     bytes: NotRequired[str]
@@ -78,6 +80,13 @@ class ModelRetried(ModelChanged):
     """A model whose newest revision is tried again."""
 
     revision: str
+
+
+class ModelRolledBack(ModelChanged):
+    """A model whose next revision is as one before."""
+
+    revision: str
+    to: str
 
 
 class EngineProfileWithdrawn(Changed):

@@ -29,6 +29,12 @@ class HeaderClaim(TypedDict):
     share_argument: str | None
     host_overhead: int
     layers_argument: str | None
+    step_argument: str | None
+    step_tokens: int
+    step_bytes: int
+    drops_before_windows: bool
+    block_tokens: int
+    draft_argument: str | None
 
 
 class ArgumentClaim(TypedDict):

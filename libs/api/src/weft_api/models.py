@@ -19,10 +19,20 @@ class Failing(TypedDict):
     reason: str
 
 
+class Size(TypedDict):
+    """How many replicas there should be by what there was to do, from how many it changed, why, and when, in seconds
+    since the epoch."""
+
+    replicas: int
+    was: int
+    why: str
+    at: float
+
+
 class Model(TypedDict):
     """A model with its newest spec; `source`: where it is from, in one line. `ready` of its `wanted` replicas answer;
     `serves` is the revision that is kept until the newest was ready as a whole; `created_at` is seconds since the
-    epoch."""
+    epoch. `size` is null where its number of replicas was never changed by demand."""
 
     id: str
     name: str
@@ -36,6 +46,7 @@ class Model(TypedDict):
     digest: str
     source: str
     spec: ModelSpec
+    size: Size | None
     created_at: float
 
 

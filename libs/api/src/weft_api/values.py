@@ -62,6 +62,40 @@ class Backend(TypedDict):
     profile: str
 
 
+class CacheBytes(TypedDict):
+    """Bytes of one token's cache, with values of 16 bits."""
+
+    keys: int
+    values: int
+
+
+class CountedLayers(TypedDict):
+    """How many layers keep every token, the last ones, or a state."""
+
+    whole: int
+    windowed: int
+    state: int
+
+
+class ShapeOfWeights(TypedDict):
+    """What a claim is computed from beside: the cache of layers that keep every token (`whole`), of those that keep
+    the last `window_tokens`, what a request takes however long it is, values of a token between and inside of layers,
+    bytes of the tensors by type, and why the cache can't be computed."""
+
+    whole: CacheBytes
+    windowed: CacheBytes
+    window_tokens: int
+    state_bytes: int
+    width: int
+    inner: int
+    vocabulary: int
+    tensor_bytes: dict[str, int]
+    computed_in: str
+    fault: str
+    counts: NotRequired[CountedLayers]
+    """Where a worker told them."""
+
+
 class Weights(TypedDict):
     """What a model file's header says."""
 
@@ -76,6 +110,8 @@ class Weights(TypedDict):
     context_tokens: int
     embeds: bool
     fingerprint: str
+    shape: NotRequired[ShapeOfWeights]
+    """Where a worker told it."""
 
 
 class BuiltinSource(TypedDict):
@@ -164,8 +200,25 @@ class CountedFiles(TypedDict):
     bytes: int
 
 
+class Layout(TypedDict):
+    """What is fixed of how a replica lies over devices and nodes; null or empty: nothing. Nodes stand by their ids:
+    `gpus` as `node:index`, the index as the device's vendor counts it, from 0."""
+
+    tensor_parallel: int | None
+    pipeline_parallel: int | None
+    gpus: list[str]
+    gpus_per_replica: int | None
+    preferred_nodes: list[str]
+    distributed: bool | None
+    cpu_offload: bool | None
+
+
 class ModelSpec(TypedDict):
-    """What an admin wants of a model, with what the workers found of its files."""
+    """What an admin wants of a model, with what the workers found of its files. `policy`: the placement policy that it
+    names; empty: the mesh's own. `priority`: what comes first where there isn't room for all. `spread_all`: a replica
+    on each node that matches, whatever the two numbers say. `capability`: what its devices must have, one of these.
+    `anti_affinity`: no node runs two replicas of models that name the same. `strategy`: the older word, of which
+    `spread` holds: one replica of a revision a node."""
 
     source: Source
     engine: EngineName
@@ -174,9 +227,17 @@ class ModelSpec(TypedDict):
     engine_args: dict[str, ArgumentValue]
     min_replicas: int
     max_replicas: int
+    spread_all: bool
     selector: dict[str, str]
+    capability: list[str]
+    anti_affinity: str
+    policy: str
     strategy: Literal["binpack", "spread"]
+    layout: Layout
+    priority: int
     weights: Weights
+    draft: NotRequired[Weights]
+    """Of the draft model that an argument of the engine names, where there is one."""
     adapters: list[LoraAdapter]
     files: CountedFiles
 

@@ -10,6 +10,11 @@ def main() -> int:
 
         print(f"weft {version('weft-cli')}")
         return 0
+    if sys.argv[1:2] == ["worker"]:
+        import signal
+
+        # It becomes a worker's supervisor, which starts its agent anew at this signal: that isn't to kill it before.
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     from weft_cli.main import main as commands
 
     return commands()

@@ -9,6 +9,7 @@ from weft_client.failure import Exit, Failure
 
 from weft_cli.admin_app import brake, drain, nodes, tokens
 from weft_cli.aliases_app import aliases
+from weft_cli.apply_app import apply
 from weft_cli.backends_app import backends
 from weft_cli.command_group import CommandGroup
 from weft_cli.engines_app import engines
@@ -16,9 +17,9 @@ from weft_cli.files_app import files
 from weft_cli.install_app import bundle, install, uninstall
 from weft_cli.keys_app import keys
 from weft_cli.mesh_app import down, hold, release, up
+from weft_cli.models_app import deploy, plan, remove, retry, rollback
 from weft_cli.observers_app import observers
 from weft_cli.options import (
-    EngineOption,
     JsonOption,
     LinesOption,
     LogArgument,
@@ -29,6 +30,7 @@ from weft_cli.options import (
     StateOption,
     UrlOption,
 )
+from weft_cli.policies_app import policies
 from weft_cli.secrets_app import secrets
 from weft_cli.upgrade_app import upgrade
 from weft_cli.worker_app import worker
@@ -48,11 +50,13 @@ app.command()(up)
 app.command()(down)
 app.command()(hold)
 app.command()(release)
+app.command()(apply)
 app.add_typer(nodes, name="nodes")
 app.add_typer(tokens, name="tokens")
 app.add_typer(engines, name="engines")
 app.add_typer(secrets, name="secrets")
 app.add_typer(aliases, name="aliases")
+app.add_typer(policies, name="policies")
 app.add_typer(backends, name="backends")
 app.add_typer(files, name="files")
 app.add_typer(brake, name="brake")
@@ -170,61 +174,11 @@ def completion(shell: ShellArgument) -> None:
     command.run(shell)
 
 
-@app.command()
-def deploy(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="SOURCE",
-            help="A hub's repository as `owner/name` or `owner/name:Q4_K_M`, `https://…/m.gguf`, `s3://bucket/key`, a "
-            "GGUF file or a folder of safetensors on the workers, a GGUF file of this machine for a mesh elsewhere, "
-            "`tiny`, `tiny-embed`, `simulated`, `engine:NAME`, or `openai:URL#MODEL`.",
-        ),
-    ],
-    name: Annotated[str | None, typer.Option(help="What people call it (default: from the source).")] = None,
-    engine: EngineOption = None,
-    engine_arg: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Handed to the engine; repeatable.")
-    ] = None,
-    lora: Annotated[
-        list[str] | None, typer.Option(metavar="NAME[:SCALE]=PATH", help="A LoRA for all answers; repeatable.")
-    ] = None,
-    source_secret: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The secret that lets workers read the source.")
-    ] = None,
-    replicas: Annotated[int | None, typer.Option(min=0, help="How many copies.")] = None,
-    context: Annotated[int | None, typer.Option(min=1, help="Tokens of prompt and answer together.")] = None,
-    concurrency: Annotated[int | None, typer.Option(min=1, max=1024, help="Requests that a copy runs at once.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say whether and where it would fit.")] = False,
-    wait: Annotated[float, typer.Option(min=0, help="Seconds to wait until it answers.")] = 120.0,
-    upload: Annotated[bool, typer.Option("--upload", help="Send a file or folder of this machine.")] = False,
-    state: StateOption = None,
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Deploy a model, or a new revision of one."""
-    from weft_cli.commands import models as command
-
-    settings = command.DeployOptions(
-        name, engine, tuple(engine_arg or ()), replicas, context, concurrency, tuple(lora or ()), source_secret
-    )
-    command.deploy(state, url, source, settings, wait_s=wait, dry_run=dry_run, upload=upload, as_json=as_json)
-
-
-@app.command()
-def remove(model: ModelArgument, state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False) -> None:
-    """Take a model away; its replicas finish what they do."""
-    from weft_cli.commands import models as command
-
-    command.remove(state, url, model, as_json=as_json)
-
-
-@app.command()
-def retry(model: ModelArgument, state: StateOption = None, url: UrlOption = None, as_json: JsonOption = False) -> None:
-    """Try a model again that was given up as unservable."""
-    from weft_cli.commands import models as command
-
-    command.retry(state, url, model, as_json=as_json)
+app.command()(deploy)
+app.command()(plan)
+app.command()(remove)
+app.command()(retry)
+app.command()(rollback)
 
 
 @app.command()

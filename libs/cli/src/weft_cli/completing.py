@@ -99,6 +99,21 @@ def secrets(ctx: typer.Context, incomplete: str) -> list[str]:
         return []
 
 
+def policies(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Placement policies: those that Weft comes with, and those that the mesh was told."""
+    from weft_client import routes
+    from weft_client.failure import Failure
+    from weft_contracts.policies import BUILTIN_NAMES
+
+    from weft_cli import locate
+
+    names = {*BUILTIN_NAMES}
+    with suppress(Failure, KeyError, TypeError):
+        gateway = locate.gateway(_state(ctx), ctx.params.get("url"), timeout_s=_TIMEOUT_S)
+        names.update(each["name"] for each in routes.policies(gateway))
+    return _beginning(incomplete, [*names])
+
+
 def scopes(incomplete: str) -> list[str]:
     """What a key may be good for."""
     from weft_cli.commands.keys import SCOPES

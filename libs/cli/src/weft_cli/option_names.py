@@ -7,6 +7,15 @@ from functools import partial
 
 from weft_client.gateway import Refused
 
+_LAYOUT = {
+    "tensor_parallel": "--tensor-parallel",
+    "pipeline_parallel": "--pipeline-parallel",
+    "gpus": "--gpu",
+    "gpus_per_replica": "--gpus-per-replica",
+    "preferred_nodes": "--prefer-node",
+    "distributed": "--distributed",
+    "cpu_offload": "--no-cpu-offload",
+}
 DEPLOY = {
     "name": "--name",
     "spec.source": "SOURCE",
@@ -17,10 +26,21 @@ DEPLOY = {
     "spec.adapters": "--lora",
     "spec.context_tokens": "--context",
     "spec.concurrency": "--concurrency",
+    "spec.policy": "--policy",
+    "spec.selector": "--selector",
+    "spec.capability": "--capability",
+    "spec.anti_affinity": "--anti-affinity",
+    **{f"{before}layout.{name}": option for name, option in _LAYOUT.items() for before in ("spec.", "")},
+    "max_surge": "--max-surge",
+    "max_unavailable": "--max-unavailable",
+    "progress_s": "--progress",
+    "spec.priority": "--priority",
     "spec.min_replicas": "--replicas",
     "spec.max_replicas": "--replicas",
 }
 """Option by field."""
+BOUNDS = {"spec.min_replicas": "--min", "spec.max_replicas": "--max"}
+"""Where the two were given apart."""
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from weft_cli.completing import (
     engines,
     models,
     nodes,
+    policies,
     processes,
     replicas_and_models,
     shells,
@@ -52,6 +53,12 @@ PartArgument = Annotated[
 EngineOption = Annotated[
     str | None,
     typer.Option(metavar="ENGINE", help="As `weft engines` names it (default: what fits).", autocompletion=engines),
+]
+PolicyOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="As `weft policies` names it (default: the mesh's own).", autocompletion=policies
+    ),
 ]
 ShellArgument = Annotated[str, typer.Argument(metavar="bash|zsh|fish", autocompletion=shells)]
 NodeArgument = Annotated[str, typer.Argument(metavar="NODE", help="A node's name or id.", autocompletion=nodes)]

@@ -9,7 +9,18 @@ from weft_client.failure import Failure
 from weft_client.gateway import Gateway
 
 if TYPE_CHECKING:
-    from weft_api import Alias, Deployed, Model, ModelChanged, ModelRetried, Node, Replica, ReplicaProgress, WantedFiles
+    from weft_api import (
+        Alias,
+        Deployed,
+        Model,
+        ModelChanged,
+        ModelRetried,
+        ModelRolledBack,
+        Node,
+        Replica,
+        ReplicaProgress,
+        WantedFiles,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +45,14 @@ class ModelRow:
     """Where it is from, in one line (`source_keys.source_key`)."""
     no_tokenizer: str = ""
     """Why the gateway that answers makes no prompts of it though it should."""
+    least: int = 1
+    """How many replicas there are to be at least."""
+    most: int | None = 1
+    """And at most; None: no bound."""
+    all_nodes: bool = False
+    """Whether there is to be one on each node that matches, and the two numbers say nothing."""
+    sized: str = ""
+    """Why demand changed how many there should be, the last time; empty: it never did."""
 
     @property
     def given_up(self) -> bool:
@@ -171,6 +190,11 @@ def retry(gateway: Gateway, name: str) -> "ModelRetried":
     return routes.retry_model(gateway, name)
 
 
+def roll_back(gateway: Gateway, name: str, to: int | None) -> "ModelRolledBack":
+    """Serve a revision of before again; what the gateway answers."""
+    return routes.roll_back_model(gateway, name, to)
+
+
 def nodes(gateway: Gateway, query: str) -> tuple[NodeRow, ...]:
     """All nodes that fit a query string."""
     return tuple(map(node_row, routes.nodes(gateway, query)))
@@ -181,7 +205,7 @@ def _wanted_files(each: "WantedFiles") -> WantedFilesRow:
 
 
 def _model(each: "Model", no_tokenizer: str) -> ModelRow:
-    failing = each.get("failing")  # an older gateway's answer lacks it
+    failing, size, spec = each.get("failing"), each.get("size"), each["spec"]  # an older gateway's answer lacks them
     return ModelRow(
         name=each["name"],
         id=each["id"],
@@ -196,6 +220,10 @@ def _model(each: "Model", no_tokenizer: str) -> ModelRow:
         failing=failing["reason"] if failing else "",
         source=each.get("source", ""),  # an older gateway's answer lacks it
         no_tokenizer=no_tokenizer,
+        least=spec.get("min_replicas", 1),
+        most=spec.get("max_replicas", 1) or None,
+        all_nodes=spec.get("spread_all", False),
+        sized=f"{size['replicas']} instead of {size['was']}: {size['why']}" if size else "",
     )
 
 

@@ -9,7 +9,24 @@ import shlex
 
 SECTIONS = (
     ("First steps", ("up", "status", "chat", "deploy", "doctor", "down")),
-    ("Models", ("remove", "retry", "files", "aliases", "engines", "backends", "secrets", "explain", "bench")),
+    (
+        "Models",
+        (
+            "apply",
+            "remove",
+            "retry",
+            "rollback",
+            "files",
+            "aliases",
+            "policies",
+            "engines",
+            "backends",
+            "secrets",
+            "explain",
+            "plan",
+            "bench",
+        ),
+    ),
     ("What happens", ("top", "events", "logs")),
     (
         "Machines",

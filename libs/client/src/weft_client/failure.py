@@ -11,6 +11,9 @@ class Exit(IntEnum):
     """The sentence on stderr says why."""
     USAGE = 2
     """The command line is wrong."""
+    CHANGES = 2
+    """`apply --dry-run`: the mesh isn't what the file says. No command line that is read is wrong then, so the two
+    don't meet."""
     NOT_RUNNING = 3
     """`status` and `down`: no mesh runs on this state."""
     NOT_READY = 4

@@ -14,6 +14,7 @@ from weft_sources.found import FoundFile
 from weft_sources.metadata_names import CONFIG
 from weft_sources.refused import SourceRefused
 from weft_sources.safetensors_choice import MOST_INDEX
+from weft_sources.safetensors_header import tensor_bytes_of
 
 from weft_client.failure import Failure
 from weft_client.local_files import LocalModel, hashed_files
@@ -44,7 +45,8 @@ def local_folder(folder: Path, hashed: Callable[[int, int], None]) -> LocalModel
         ) is not None:
             raise Failure(f"{folder} can't be sent: {fault}")
         where = str(folder / CONFIG)
-        weights = weights_of_config(config_body(_small(folder, CONFIG, MOST_CONFIG), where), 0, where)
+        types = tensor_bytes_of([path for name, path in paths.items() if name.endswith(".safetensors")])
+        weights = weights_of_config(config_body(_small(folder, CONFIG, MOST_CONFIG), where), 0, where, types)
     except SourceRefused as refused:
         raise Failure(str(refused)) from None
     except OSError as error:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # types alone: a command need not wait for what defines them
         EngineProfile,
         EngineProfileChanged,
         EngineProfileWithdrawn,
+        Explained,
         Key,
         KeyChanged,
         KeyMade,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:  # types alone: a command need not wait for what defines them
         MeshLoad,
         ModelChanged,
         ModelRetried,
+        ModelRolledBack,
         ModelsOnNode,
         NamedSecret,
         NamedSecretChanged,
@@ -42,6 +44,11 @@ if TYPE_CHECKING:  # types alone: a command need not wait for what defines them
         NodeDetail,
         NodeLeaves,
         OpenAIModelList,
+        Plan,
+        Policy,
+        PolicyChanged,
+        Scheduling,
+        SchedulingChanged,
         Status,
         Token,
         TokenChanged,
@@ -138,6 +145,26 @@ def deploy(
     return gateway.post(path, {"name": name, "spec": spec}, idempotency_key=idempotency_key)
 
 
+def explained(gateway: Gateway, ref: str) -> "Explained":
+    """Why a replica or model is where it is, what a node could take, or what an alias stands for."""
+    return gateway.get(f"/api/explanations/{segment(ref)}")
+
+
+def planned(gateway: Gateway, body: Mapping[str, Any]) -> "Plan":
+    """Where models would go on the mesh as it is, or its own waiting replicas; nothing is decided."""
+    return gateway.post("/api/plans", body)
+
+
+def schedule(gateway: Gateway, ref: str, body: Mapping[str, Any]) -> "SchedulingChanged":
+    """How many replicas of a model there are to be, and on which nodes; what isn't said stays."""
+    return gateway.patch(f"/api/scheduling/{segment(ref)}", body)
+
+
+def schedulings(gateway: Gateway) -> "Iterator[Scheduling]":
+    """Of all models, by name: how many there are to be, how they are rolled out, and what they are sized by."""
+    return all_items(gateway, "/api/scheduling")
+
+
 def remove_model(gateway: Gateway, ref: str) -> "ModelChanged":
     """Take a model away."""
     return gateway.delete(f"/api/models/{segment(ref)}")
@@ -146,6 +173,11 @@ def remove_model(gateway: Gateway, ref: str) -> "ModelChanged":
 def retry_model(gateway: Gateway, ref: str) -> "ModelRetried":
     """Lift `unservable`."""
     return gateway.post(f"/api/models/{segment(ref)}/retry", {})
+
+
+def roll_back_model(gateway: Gateway, ref: str, to: int | None = None) -> "ModelRolledBack":
+    """Serve a revision of before again; None: the last of which a replica was ready."""
+    return gateway.post(f"/api/models/{segment(ref)}/rollback", {} if to is None else {"to": to})
 
 
 def lift_brake(gateway: Gateway, reason: str) -> "Changed":
@@ -191,6 +223,31 @@ def set_alias(gateway: Gateway, name: str, body: Mapping[str, Any]) -> "AliasCha
 def remove_alias(gateway: Gateway, name: str) -> "AliasChanged":
     """There is no alias of this name any more."""
     return gateway.delete(f"/api/aliases/{segment(name)}")
+
+
+def policies(gateway: Gateway) -> "Iterator[Policy]":
+    """All placement policies, by name."""
+    return all_items(gateway, "/api/policies")
+
+
+def policy(gateway: Gateway, name: str) -> "Policy":
+    """One of them."""
+    return gateway.get(f"/api/policies/{segment(name)}")
+
+
+def set_policy(gateway: Gateway, name: str, body: Mapping[str, Any]) -> "PolicyChanged":
+    """Models that name it are placed by it from now on."""
+    return gateway.put(f"/api/policies/{segment(name)}", body)
+
+
+def choose_policy(gateway: Gateway, name: str) -> "PolicyChanged":
+    """Models that name none are placed by it from now on."""
+    return gateway.post(f"/api/policies/{segment(name)}/default", {})
+
+
+def withdraw_policy(gateway: Gateway, name: str) -> "PolicyChanged":
+    """There is no policy of this name any more."""
+    return gateway.delete(f"/api/policies/{segment(name)}")
 
 
 def secrets(gateway: Gateway) -> "Iterator[NamedSecret]":

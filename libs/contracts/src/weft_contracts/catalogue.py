@@ -68,7 +68,6 @@ class Entry:
 
 
 UNWRITTEN: Mapping[type[Fact], str] = {
-    replica.Evicted: "the scheduler, when it makes room for another replica",
     Voided: "an operator who sets a commit aside that can't be read; it may stand on any aggregate",
 }
 """Facts that every reader knows and nothing writes yet: who will, and when."""
@@ -84,6 +83,10 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(mesh.BackendSet, ("registry",), 1, ignorable=True),
     Entry(mesh.BackendWithdrawn, ("registry",), 1, ignorable=True),
     Entry(mesh.BackendUpgraded, ("registry",), 1, ignorable=True),
+    # Who doesn't know them places by its own settings.
+    Entry(mesh.PolicySet, ("registry",), 1, ignorable=True),
+    Entry(mesh.PolicyWithdrawn, ("registry",), 1, ignorable=True),
+    Entry(mesh.PolicyChosen, ("registry",), 1, ignorable=True),
     Entry(mesh.SecretSet, ("registry",), 10, ignorable=True),
     Entry(mesh.SecretRemoved, ("registry",), 1, ignorable=True),
     Entry(token.Created, ("registry",), 10),
@@ -110,7 +113,7 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(node.Cordoned, ("registry",), NODES * 0.1),
     Entry(node.Uncordoned, ("registry",), NODES * 0.1),
     Entry(node.Removed, ("registry",), NODES * 0.05),
-    Entry(node.Assigned, ("scheduler",), REPLICAS, version=4),
+    Entry(node.Assigned, ("scheduler",), REPLICAS, version=5),
     Entry(node.Unassigned, ("scheduler",), REPLICAS),
     # Who doesn't know them installs nothing ahead, and keeps what it has.
     Entry(node.BackendWanted, ("registry",), NODES * 0.05, ignorable=True),
@@ -135,14 +138,26 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(run.Stopping, ("worker",), REPLICAS),
     Entry(run.Stopped, ("worker",), REPLICAS * 1.2),
     Entry(run.Failed, ("worker",), REPLICAS * 0.2),
-    Entry(model.SpecAccepted, ("reconciler",), 500, version=4),
+    Entry(model.SpecAccepted, ("reconciler",), 500, version=5),
     Entry(model.Scaled, ("reconciler",), REPLICAS * 0.5),
+    # Who doesn't know it goes by the spec's minimum.
+    Entry(model.Sized, ("reconciler",), 2_000, ignorable=True),
     Entry(model.Unservable, ("reconciler",), 100),
+    # Who doesn't know it rolls out by the defaults.
+    Entry(model.RolloutSet, ("reconciler",), 50, ignorable=True),
+    # Who doesn't know it sizes by the mesh's figures.
+    Entry(model.ScalingSet, ("reconciler",), 50, ignorable=True),
+    # What it changes stands beside it.
+    Entry(model.RolledBack, ("reconciler",), 50, ignorable=True),
     Entry(model.Retried, ("reconciler",), 100),
     Entry(model.Unloaded, ("reconciler",), 100),
+    # Who doesn't know it follows `replica.evicted`.
+    Entry(model.GaveWay, ("scheduler",), REPLICAS * 0.1, ignorable=True),
     Entry(model.Deleted, ("reconciler",), 200),
     Entry(replica.Placed, ("scheduler",), REPLICAS),
     Entry(replica.Unplaceable, ("scheduler",), REPLICAS * 0.2),
+    # Who doesn't know it follows the assignments, which bear the epoch.
+    Entry(replica.Restarted, ("scheduler",), 200, ignorable=True),
     Entry(replica.Evicted, ("scheduler",), REPLICAS * 0.1),
     Entry(request.JoinRequested, ("gateway",), NODES),
     Entry(request.ApprovalRequested, ("gateway",), NODES * 0.05),
@@ -166,17 +181,24 @@ CATALOGUE: tuple[Entry, ...] = (
     Entry(request.BackendUpgradeRequested, ("gateway",), 1, ignorable=True),
     Entry(request.BackendInstallRequested, ("gateway",), NODES * 0.05, ignorable=True),
     Entry(request.BackendRemovalRequested, ("gateway",), NODES * 0.05, ignorable=True),
+    Entry(request.PolicyRequested, ("gateway",), 1, ignorable=True),
+    Entry(request.PolicyWithdrawalRequested, ("gateway",), 1, ignorable=True),
+    Entry(request.PolicyChoiceRequested, ("gateway",), 1, ignorable=True),
     Entry(request.SecretRequested, ("gateway",), 10, ignorable=True),
     Entry(request.SecretRemovalRequested, ("gateway",), 1, ignorable=True),
     Entry(request.FilesFetchRequested, ("gateway",), NODES * 0.02, ignorable=True),
     Entry(request.FilesPinRequested, ("gateway",), NODES * 0.01, ignorable=True),
     Entry(request.FilesUnpinRequested, ("gateway",), NODES * 0.01, ignorable=True),
     Entry(request.FilesRemovalRequested, ("gateway",), NODES * 0.02, ignorable=True),
-    Entry(request.DeployRequested, ("gateway",), 500, version=4),
-    Entry(request.TrialRequested, ("gateway",), 100, ignorable=True, version=4),
+    Entry(request.DeployRequested, ("gateway",), 500, version=5),
+    Entry(request.TrialRequested, ("gateway",), 100, ignorable=True, version=5),
     Entry(request.DeleteRequested, ("gateway",), 200),
     Entry(request.RetryRequested, ("gateway",), 100),
+    Entry(request.RollbackRequested, ("gateway",), 20, ignorable=True),
     Entry(request.UnloadRequested, ("gateway",), 100),
+    Entry(request.SchedulingRequested, ("gateway",), 50, ignorable=True),
+    # A reconciler that doesn't know it wakes nothing; the request waits in vain, as it did before.
+    Entry(request.ActivationRequested, ("gateway",), 500, ignorable=True),
     Entry(request.AliasRequested, ("gateway",), 20, ignorable=True),
     Entry(request.AliasRemovalRequested, ("gateway",), 5, ignorable=True),
     Entry(request.Fulfilled, ANSWERING, 2_000),

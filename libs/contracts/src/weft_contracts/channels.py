@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from weft_contracts.catalogue import CATALOGUE, SERVICES, Entry, Writer
-from weft_contracts.signals import Lease, NodeLoad, NodeProgress
+from weft_contracts.signals import GatewayDemand, Lease, NodeLoad, NodeProgress
 from weft_contracts.subjects import EVENTS, ids_of
 
 
@@ -86,6 +86,13 @@ CHANNELS: tuple[Channel, ...] = (
         "and again every 10 s.",
         ("worker",),
         NodeProgress,
+    ),
+    Channel(
+        "signal.gateway.demand",
+        "weft.sig.gateway.{instance}.demand",
+        "What runs and waits at a gateway, by model, every second; a last one as it stops.",
+        ("gateway",),
+        GatewayDemand,
     ),
 )
 

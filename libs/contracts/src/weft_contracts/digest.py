@@ -7,7 +7,9 @@ from weft_contracts.facts.lora import LoraAdapter
 from weft_contracts.facts.values import ModelSpec
 from weft_contracts.source_keys import place_key
 
-_RUN_FIELDS = {"source", "engine", "context_tokens", "concurrency", "engine_args", "weights", "adapters", "files"}
+_RUN_FIELDS = frozenset(
+    ("source", "engine", "context_tokens", "concurrency", "engine_args", "weights", "draft", "adapters", "files")
+)
 
 
 def revision_digest(spec: ModelSpec) -> str:
@@ -15,15 +17,16 @@ def revision_digest(spec: ModelSpec) -> str:
 
     How many replicas there are and where they go is not part of it.
     """
-    body = spec.model_dump(mode="json", include=_RUN_FIELDS)
+    body = spec.model_dump(mode="json", include=set(_RUN_FIELDS))
     body["source"].pop("secret", None)
     for adapter in body.get("adapters", ()):
         del adapter["name"]  # for people and logs
     for newer in ("embeds", "fingerprint"):  # than digests that are in the log
         if not body["weights"][newer]:
             del body["weights"][newer]
-    for told in ("layer_runs", "output_bytes", "input_bytes"):  # of the same files, by newer workers alone
-        body["weights"].pop(told, None)
+    for weights in (body["weights"], body.get("draft", {})):
+        for told in ("layer_runs", "output_bytes", "input_bytes", "shape"):  # of the same files, by newer workers alone
+            weights.pop(told, None)
     return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
 
 

@@ -1,11 +1,18 @@
 """What a mesh needs of its disk, and how much of that the log's streams may take. Pure; sizes are bytes."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 KEPT_FREE = 64 << 20
 """Below this the log takes nothing more: servers need some of it to stop, to start and to say so."""
 NEEDED_FIRST = 192 << 20
 """Free before a first start: what a new mesh writes (about 60 MiB, most of it Postgres'), and what is kept free."""
+SMALLEST_STORE = 64 << 20
+"""Of a server of the log, where its size is said."""
+_STORE_KEPT = 8
+"""One part in so many of a store is no message: what files and file systems hold beside them."""
+_STORE_SHARES = 16
+"""One part in so many is what each stream beside the log may take, so that more than half is the log's."""
 _ROOM_STEP = 1 << 20
 _ROOM_MOST = 1 << 44
 
@@ -48,6 +55,14 @@ def limit(declared: int, stored: int, room: int) -> int:
     """A stream's limit: what is declared (0: none), or less where the disk has less. Never below what it holds."""
     grown = max(1, stored + room)
     return min(max(declared, stored), grown) if declared else grown
+
+
+def store_limits(size: int, others: Mapping[str, int], log: str) -> dict[str, int]:
+    """The limits of all streams on a store of so many bytes, which together fit it. `others`: what is declared of those
+    beside the log (0: none)."""
+    share = max(1, size // _STORE_SHARES)
+    limits = {name: min(declared or share, share) for name, declared in others.items()}
+    return {**limits, log: max(1, size - size // _STORE_KEPT - sum(limits.values()))}
 
 
 def _mib(count: int) -> str:

@@ -29,6 +29,7 @@ _SAID_SINCE: Mapping[int, str] = MappingProxyType(
         2: "lists and objects among an engine's arguments",
         3: "LoRA adapters",
         4: "models that workers fetch",
+        5: "a layout over devices, and replicas over several nodes",
     }
 )
 """What a version first says, for people."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from weft_contracts.catalogue import CATALOGUE, Writer, written_by
 from weft_contracts.ids import NodeId
-from weft_contracts.subjects import ids_of, node_lease, service_lease
+from weft_contracts.subjects import gateway_signal, ids_of, node_lease, service_lease
 from weft_contracts.topology import STREAMS, observer_durable, worker_durable
 
 WORKER_PAYLOAD_BYTES = 96 * 1024
@@ -130,6 +130,7 @@ _OWN: dict[Writer, tuple[str, ...]] = {
         "$JS.API.DIRECT.GET.KV_secrets.$KV.secrets.node.>",
         *_reads_store("blobs"),
         "weft.usage.>",
+        gateway_signal("*", "demand"),
     ),
 }
 

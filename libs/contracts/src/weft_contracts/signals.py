@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 from weft_contracts.facts.source import FilesDigest
 from weft_contracts.facts.values import EngineName, Vendor
-from weft_contracts.ids import NodeId, ReplicaId
+from weft_contracts.ids import ModelId, NodeId, ReplicaId
 
 PROGRESS_BYTES = 64 * 1024
 """Of a node's progress, as JSON: more is not read."""
@@ -122,6 +122,41 @@ class NodeProgress(BaseModel, frozen=True, defer_build=True):
     def moves(self) -> bool:
         """Whether it is about something that will end."""
         return bool(self.installs or self.fetches or self.loads)
+
+
+DEMAND_EVERY_S = 1.0
+"""Between two signals of a gateway."""
+MOST_DEMANDS = 500
+"""Models that one signal tells of."""
+DEMAND_BYTES = 128 * 1024
+"""Of a gateway's demand, as JSON: more is not read."""
+Requests = Annotated[int, Field(ge=0, le=1 << 32)]
+
+
+class ModelDemand(BaseModel, frozen=True, defer_build=True):
+    """What one gateway has to do for one model."""
+
+    model: ModelId
+    running: Requests = 0
+    waiting: Requests = 0
+    """In line for a busy replica."""
+    loading: Requests = 0
+    """For a replica that loads."""
+    tokens: Annotated[int, Field(ge=0, le=1 << 60)] = 0
+    """Put out since this gateway's start."""
+    idle_s: Seconds = 0.0
+    """Since something of it ran here; 0 while something does."""
+
+
+class GatewayDemand(BaseModel, frozen=True, defer_build=True):
+    """`weft.sig.gateway.<instance>.demand`: what a gateway has to do. It has had nothing to do for a model that isn't
+    told of, unless some are left out."""
+
+    models: Annotated[tuple[ModelDemand, ...], Field(max_length=MOST_DEMANDS)] = ()
+    left_out: Requests = 0
+    """Models for which this had no room: those that rest the longest."""
+    leaving: bool = False
+    """It stops: nothing is awaited of it."""
 
 
 class Lease(BaseModel, frozen=True, defer_build=True):

@@ -140,6 +140,10 @@ def node_signal(id: NodeId, what: str) -> str:
     return f"weft.sig.node.{id}.{what}"
 
 
+def gateway_signal(instance: str, what: str) -> str:
+    return f"weft.sig.gateway.{instance}.{what}"
+
+
 def snapshot(service: str, fold: str, slot: str) -> str:
     """What the subjects of one of a fold's snapshots begin with: `.head` and `.<number>` follow."""
     return f"weft.snapshot.{service}.{fold}.{slot}"

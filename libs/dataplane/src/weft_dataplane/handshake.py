@@ -25,6 +25,11 @@ def refuse(hello: pb.Hello, life: HostLife) -> pb.Refusal | None:
             reason=pb.REFUSAL_REASON_WRONG_INCARNATION,
             message=f"replica {here.replica} runs as incarnation {here.incarnation}, not {hello.incarnation}",
         )
+    if here.rank:
+        return pb.Refusal(
+            reason=pb.REFUSAL_REASON_WRONG_REPLICA,
+            message=f"this is rank {here.rank} of replica {here.replica}, whose rank 0 answers",
+        )
     if hello.revision_digest != here.revision_digest:
         return pb.Refusal(
             reason=pb.REFUSAL_REASON_WRONG_REVISION,

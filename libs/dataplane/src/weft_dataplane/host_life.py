@@ -14,6 +14,8 @@ class Identity:
     replica: str
     incarnation: str
     revision_digest: str
+    rank: int = 0
+    """of a group; sessions are for its leader, rank 0"""
 
 
 @dataclass(slots=True)

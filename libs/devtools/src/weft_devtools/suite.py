@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from weft_devtools import longest, tree
+from weft_devtools import longest, longest_files, tree
 
 _PYTEST_NO_TESTS = 5
-_SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
-"""Two files at a time: tests wait for servers more than they compute. Those of one file share what they started. Files
-in their given order: by itself xdist puts those of few tests last, and these are the long stories."""
+_SIDE_BY_SIDE = ("-n", "4", "--dist", "loadfile", "--no-loadscope-reorder")
+"""Four files at a time, on two cores: stories wait for half of their time and longer. Those of one file share what they
+started. Files in their given order: by itself xdist puts those of few tests last, and these are the long stories."""
 _IMPORT_RULES = "from importlinter.cli import lint_imports_command as main; main(['--no-logo'])"
 """import-linter can't be run as a module."""
 
@@ -51,7 +51,7 @@ def pytest(root: Path, paths: Sequence[str], *, slow: bool) -> Check:
     """pytest over the tree, without the slow tests or with them alone."""
     marks = "slow" if slow else "not slow"
     chosen = paths or (longest.slow_first(root) if slow else longest.FOLDERS)
-    argv = (sys.executable, "-m", "pytest", "-q", *_SIDE_BY_SIDE, "-m", marks, *chosen)
+    argv = (sys.executable, "-m", "pytest", "-q", "-p", longest_files.__name__, *_SIDE_BY_SIDE, "-m", marks, *chosen)
     return Check("slow tests" if slow else "tests", argv, slow)
 
 

@@ -23,6 +23,7 @@ from weft_contracts.ids import token_hash, token_id
 from weft_identity import authority, trust
 from weft_identity.mesh_exports import mesh_exports, service_credentials
 from weft_servers.cluster_conf import FILE, BadMember, Member, Place, checked_members, render
+from weft_servers.nats_conf import NO_LIMIT
 
 from weft_embedded.own_secrets import admin_key, join_secret, kept
 from weft_embedded.state import read_json, write_private
@@ -80,7 +81,8 @@ def found(folder: Path, founding: Founding) -> None:
         signer.lay_out(own, name, founding.gateways if name == certificates.GATEWAY else ())
         write_private(own / CREDENTIALS, service_credentials(keys, name).text())
     routes = kept(folder / "nats" / "route-password", lambda: secrets.token_urlsafe(24))
-    place = Place(listen="0.0.0.0", monitor=founding.monitor, keys=KEYS, data=NATS_DATA)
+    # The registry limits the streams themselves, by WEFT_NATS_STORE or WEFT_NATS_STORE_SIZE.
+    place = Place(listen="0.0.0.0", monitor=founding.monitor, keys=KEYS, data=NATS_DATA, store=NO_LIMIT)
     for member in founding.members:
         own = folder / "nats" / member.name
         signer.lay_out(own, certificates.NATS, [member.host])

@@ -38,7 +38,7 @@ async def run_host(launch: Launch, lifeline: int | None, announcer: Announcer) -
 
     0 retired or told to stop, 3 a failure that another try would meet again, 1 anything else.
     """
-    life = HostLife(Identity(launch.replica, launch.incarnation, launch.revision_digest))
+    life = HostLife(Identity(launch.replica, launch.incarnation, launch.revision_digest, launch.rank))
     triggers = ShutdownTriggers()
     triggers.on_signals(launch.stop_within_s, supervised=lifeline is not None)
     if lifeline is not None:

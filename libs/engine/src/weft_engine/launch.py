@@ -75,6 +75,10 @@ class Launch(BaseModel):
     """requests that wait inside the engine; the next is refused as busy"""
     adapters: tuple[LoraFile, ...] = Field(default=(), max_length=MOST_LORA_ADAPTERS)
     """LoRA adapters that are loaded with the model and applied to all that it answers"""
+    rank: int = Field(default=0, ge=0)
+    """which of a group's processes this is; 0 leads and takes sessions"""
+    ranks: int = Field(default=1, ge=1)
+    """how many there are, each on a node of its own"""
     devices: tuple[ClaimedDevice, ...] = Field(default=(), max_length=64)
     """what the replica claims on this node; empty: nothing is said, and an engine takes what it takes"""
     threads: int = Field(default=1, ge=1)

@@ -28,9 +28,9 @@ from weft_contracts.topology import EVENTS
 from weft_eventlog import guards as g
 from weft_eventlog.errors import Conflict, ForeignDuplicate, LogFull, LogUnavailable
 from weft_eventlog.log_size import LogSize, log_size
-from weft_eventlog.message_buffer import MessageBuffer, bypass_client_queue
+from weft_eventlog.message_buffer import MessageBuffer
 from weft_eventlog.message_sanitizer import sanitize_messages
-from weft_eventlog.ordered_consumer import consumer_config, next_sequence, read_between
+from weft_eventlog.ordered_consumer import next_sequence, read_between, subscribe
 from weft_eventlog.quick_headers import use_quick_headers
 
 _ONE_TRY = 5.0
@@ -156,7 +156,7 @@ class EventLog:
 
         Raises LogUnavailable when nothing comes for 5 s.
         """
-        return read_between(self._js, filters or EVENTS.subjects, after=after, upto=upto)
+        return read_between(self._client, self._js, filters or EVENTS.subjects, after=after, upto=upto)
 
     def buffer(self, size: int) -> MessageBuffer:
         """Where messages wait for a projection; the server is held back above `size`."""
@@ -166,15 +166,7 @@ class EventLog:
         self, buffer: MessageBuffer, filters: Sequence[str], after: int
     ) -> JetStreamContext.PushSubscription:
         """An ordered push subscription from behind a sequence, for a projection."""
-        bypass_client_queue(self._client)
-        return await self._js.subscribe(
-            "",
-            stream=EVENTS.name,
-            ordered_consumer=True,
-            cb=buffer.put,
-            idle_heartbeat=1.0,
-            config=consumer_config(filters, after),
-        )
+        return await subscribe(self._client, self._js, buffer, filters, after)
 
     async def anything_after(self, sequence: int, filters: Sequence[str]) -> bool:
         """Whether the log holds a commit of these filters behind a sequence, by the leader. Raises LogUnavailable."""

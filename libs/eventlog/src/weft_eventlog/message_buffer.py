@@ -88,19 +88,19 @@ def bypass_client_queue(client: Client) -> None:
             return
         text = reply.decode()
         tokens = text.split(".")
-        late = not reply.startswith(ACK) or int(tokens[6]) != consumer._dseq
-        if late or not subscription._pending_queue.empty():
+        message = delivered(subject.decode(), tokens, data, headers or b"") if reply.startswith(ACK) else None
+        if message is None or message.place != consumer._dseq or not subscription._pending_queue.empty():
             await ordinary(sid, subject, reply, data, headers)
             return
         consumer._active = True
         consumer._dseq += 1
-        consumer._sseq = int(tokens[5])
+        consumer._sseq = message.sequence
         consumer._fciseq += 1
         consumer._cmeta = text
         subscription._received += 1
         stats["in_msgs"] += 1
         stats["in_bytes"] += len(data)
-        buffer.add(delivered(subject.decode(), tokens, data, headers or b""))
+        buffer.add(message)
 
     seam._process_msg = process
 

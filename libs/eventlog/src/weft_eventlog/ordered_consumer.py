@@ -1,9 +1,9 @@
 """Reading the log in order: one ordered push consumer, decoded message by message."""
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 
+from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.js.api import ConsumerConfig, DeliverPolicy
@@ -15,10 +15,16 @@ from weft_contracts.commit import Recorded
 from weft_contracts.subjects import BadSubject
 from weft_contracts.topology import EVENTS
 
+from weft_eventlog import delivered
 from weft_eventlog.errors import LogUnavailable, unavailable
+from weft_eventlog.message_buffer import MessageBuffer, bypass_client_queue
 
 QUEUE = 10_000
 """Messages that wait between the callback and the fold."""
+_READ_AHEAD = 1000
+"""The same of a read that ends: what the server sends beyond its end is thrown away."""
+_TAKEN = 64
+"""Messages that are taken at once."""
 _SILENCE = 5.0
 
 
@@ -56,22 +62,16 @@ def recorded(message: Msg) -> Recorded | None:
 
 
 async def read_between(
-    js: JetStreamContext, filters: Sequence[str], *, after: int, upto: int | None
+    client: Client, js: JetStreamContext, filters: Sequence[str], *, after: int, upto: int | None
 ) -> AsyncIterator[Recorded]:
     """The commits of some filters after a sequence up to another; see EventLog.read."""
-    queue: asyncio.Queue[Msg] = asyncio.Queue(QUEUE)
+    buffer = MessageBuffer(client, _READ_AHEAD)
     try:
         if upto is None:
             upto = int((await js.stream_info(EVENTS.name)).state.last_seq)
         if upto <= after:
             return
-        subscription = await js.subscribe(
-            "",
-            stream=EVENTS.name,
-            ordered_consumer=True,
-            cb=queue.put,
-            config=consumer_config(filters, after),
-        )
+        subscription = await subscribe(client, js, buffer, filters, after)
     except (NatsError, JetStreamError) as error:
         raise LogUnavailable(f"the log can't be read: {error!r}") from error
     try:
@@ -80,19 +80,34 @@ async def read_between(
         more = await _anything_between(js, filters, after, upto)
         while more:
             try:
-                message = await asyncio.wait_for(queue.get(), _SILENCE)
+                messages = await buffer.take(_TAKEN, _SILENCE)
             except TimeoutError:
                 raise LogUnavailable(f"the log fell silent after {after}, {upto} is wanted") from None
-            after = stream_sequence(message)
-            if after > upto:
-                return
-            commit = recorded(message)
-            if commit is not None:
-                yield commit
-            more = after < upto and (pending(message) > 0 or await _anything_between(js, filters, after, upto))
+            for message in messages:
+                after = message.sequence
+                if after > upto:
+                    return
+                if (commit := delivered.recorded(message)) is not None:
+                    yield commit
+            more = after < upto and (messages[-1].pending > 0 or await _anything_between(js, filters, after, upto))
     finally:
         with contextlib.suppress(NatsError, JetStreamError):
             await subscription.unsubscribe()
+
+
+async def subscribe(
+    client: Client, js: JetStreamContext, buffer: MessageBuffer, filters: Sequence[str], after: int
+) -> JetStreamContext.PushSubscription:
+    """An ordered push subscription from behind a sequence into a buffer."""
+    bypass_client_queue(client)
+    return await js.subscribe(
+        "",
+        stream=EVENTS.name,
+        ordered_consumer=True,
+        cb=buffer.put,
+        idle_heartbeat=1.0,
+        config=consumer_config(filters, after),
+    )
 
 
 async def next_sequence(js: JetStreamContext, filters: Sequence[str], after: int) -> int | None:

@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import gc
 import inspect
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,13 +15,13 @@ from typing import Any
 import structlog
 from nats.errors import Error as NatsError
 from nats.js.errors import Error as JetStreamError
-from weft_contracts.codec import WORKERS_KINDS
 from weft_contracts.commit import Recorded
 from weft_contracts.facts.fact import Fact, Unknown, Unreadable, Voided
 from weft_contracts.facts.mesh import FormatRaised
 from weft_contracts.formats import outdated
 from weft_contracts.ids import EventId
 from weft_contracts.subjects import Aggregate
+from weft_contracts.suspects import Suspects
 from weft_contracts.topology import EVENTS
 
 from weft_eventlog import ordered_consumer
@@ -41,8 +40,6 @@ _LOOK_AFTER = 5.0
 COLLECTED_AFTER = (50_000, 20, 100)
 """Python's own (700, 10, 10) looks through a batch many times while it is made: 40 % of a long fold's CPU time.
 What a fold throws away has no cycles; memory is the same."""
-RUNS_SUSPECT = 100
-"""Runs that are remembered as suspect."""
 _WHY = 300
 """Characters that a snapshot keeps of why a commit can't be read."""
 _log: Any = structlog.get_logger(part="weft.projection")
@@ -81,9 +78,7 @@ class Projection:
         """Why nothing may be decided from this projection; None if it may."""
         self.outdated: str | None = None
         """Why this release is too old for the log, whose upgrade to a later one is finished; None: it isn't."""
-        self._suspects: dict[Aggregate, dict[int, str]] = {}
-        self._runs: deque[Aggregate] = deque()
-        """Suspects of that kind, oldest first."""
+        self._suspects = Suspects()
         self._progress = asyncio.Condition()
         self._head = 0
         self._seen = 0
@@ -97,11 +92,7 @@ class Projection:
         """Where the fold's memory stands now, for a snapshot of it; None where there is none to be taken."""
         if self._folded is None or self.identity is None or self.halted is not None:
             return None
-        suspects = [
-            (aggregate, sequence, why[:_WHY])
-            for aggregate, whys in self._suspects.items()
-            for sequence, why in whys.items()
-        ]
+        suspects = [(aggregate, sequence, why[:_WHY]) for aggregate, sequence, why in self._suspects.marks]
         return Mark(self.identity, *self._folded, tuple(suspects)) if len(suspects) <= MAX_SUSPECTS else None
 
     @property
@@ -117,7 +108,12 @@ class Projection:
     @property
     def suspects(self) -> Mapping[Aggregate, str]:
         """Aggregates with a commit that could not be read, and why. Nothing is decided about them."""
-        return {aggregate: next(iter(whys.values())) for aggregate, whys in self._suspects.items()}
+        return self._suspects.why
+
+    @property
+    def suspect_marks(self) -> list[tuple[Aggregate, int, str]]:
+        """What `suspects` rests on: enough to go on from here."""
+        return self._suspects.marks
 
     async def run(self) -> None:
         """Fold for ever. Ends only by cancellation or by an error of the fold itself.
@@ -158,10 +154,7 @@ class Projection:
         if mark is not None:
             self.position, self.event_id, self.identity = mark.sequence, mark.event_id, mark.identity
             self._folded = (mark.sequence, mark.event_id)
-            for aggregate, sequence, why in mark.suspects:
-                self._suspects.setdefault(aggregate, {})[sequence] = why
-                if aggregate.kind == "run":
-                    self._runs.append(aggregate)
+            self._suspects = Suspects(mark.suspects)
         return True
 
     async def _verify(self) -> None:
@@ -198,6 +191,7 @@ class Projection:
                     await self._verify()
                     if await self._log.anything_after(self.position, self._filters):
                         return  # the consumer is gone or deaf: make a new one
+                    self.caught_up.set()
                     continue
                 await self._take(messages)
         finally:
@@ -229,9 +223,14 @@ class Projection:
                 self.position = last
                 if commits:
                     self.event_id = commits[-1].event_id
-            if self.position >= self._head or messages[-1].pending == 0:
+            if self.position >= self._head:
                 self.caught_up.set()
             self._progress.notify_all()
+        if self.caught_up.is_set() or messages[-1].pending:
+            return
+        # the consumer's word alone is not enough: on three servers it may sit on one that lags
+        if not await self._log.anything_after(self.position, self._filters):
+            self.caught_up.set()
 
     def _readable(self, commit: Recorded) -> Recorded:
         """The commit with the facts that a fold may see. None may be left: the aggregate has moved all the same."""
@@ -240,8 +239,9 @@ class Projection:
         kept: list[Any] = []
         for fact in commit.facts:
             match fact:
-                case Unreadable(why=why):
-                    self._suspect(commit.aggregate, commit.sequence, why)
+                case Unreadable() | Voided():
+                    if self._suspects.note(commit, fact):
+                        self._tell(commit)
                 case Unknown(skippable=True):
                     pass
                 case Unknown(type=type_, v=version):
@@ -249,8 +249,6 @@ class Projection:
                         f"{commit.aggregate.kind}.{type_} version {version} at {commit.sequence} "
                         "is newer than this service: upgrade it"
                     )
-                case Voided(sequence=sequence):
-                    self._void(commit.aggregate, sequence)
                 case FormatRaised():
                     if self.outdated is None and (why := outdated(fact)) is not None:
                         self.outdated = why
@@ -260,26 +258,8 @@ class Projection:
                     kept.append(fact)
         return replace(commit, facts=tuple(kept))
 
-    def _suspect(self, aggregate: Aggregate, sequence: int, why: str) -> None:
-        """Set an aggregate aside. A worker may make any number of aggregates: the last of them are remembered."""
-        known = aggregate in self._suspects
-        if aggregate.kind in WORKERS_KINDS:
-            self._suspects[aggregate] = {sequence: why}
-            if aggregate.kind == "run" and not known:
-                self._runs.append(aggregate)
-                if len(self._runs) > RUNS_SUSPECT:
-                    self._suspects.pop(self._runs.popleft(), None)
-                    return
-        else:
-            self._suspects.setdefault(aggregate, {})[sequence] = why
-        if not known:
-            _log.error(
-                "event can't be read", projection=self.name, aggregate=str(aggregate), sequence=sequence, why=why
-            )
-
-    def _void(self, aggregate: Aggregate, sequence: int) -> None:
-        whys = self._suspects.get(aggregate)
-        if whys is not None:
-            whys.pop(sequence, None)
-            if not whys:
-                del self._suspects[aggregate]
+    def _tell(self, commit: Recorded) -> None:
+        aggregate, why = commit.aggregate, self._suspects.why.get(commit.aggregate)
+        _log.error(
+            "event can't be read", projection=self.name, aggregate=str(aggregate), sequence=commit.sequence, why=why
+        )

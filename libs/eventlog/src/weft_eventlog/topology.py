@@ -3,7 +3,9 @@
 What is as declared is left alone: the server counts what a stream reserves once more when it is asked for again.
 """
 
+import asyncio
 import contextlib
+from collections.abc import Callable
 from dataclasses import fields
 
 from nats.aio.client import Client
@@ -29,8 +31,17 @@ _ANSWER_S = 10.0
 _LED_S = 3.0
 _TRIES = 4
 """A cluster that elects a leader just then never answers what it was asked meanwhile."""
+_NO_PEERS = 10005
+_PEERS_S = 10.0
+"""Seconds that servers which have just started get to hear of each other: before, they place no copies."""
 _SHARES = 4
 """What streams beside the log get of the room: a part of so many each."""
+_FILE_LIMITS = {
+    **{each.name: each.max_bytes for each in t.STREAMS if each.storage == "file" and each.refuse_when_full},
+    **{f"KV_{each.name}": each.max_bytes for each in t.KEY_VALUES if each.storage == "file"},
+    **{f"OBJ_{each.name}": each.max_bytes for each in t.OBJECT_STORES if each.storage == "file"},
+}
+"""What is declared (0: no limit) of each stream that refuses what is new when it is full."""
 
 
 def stream_config(stream: t.Stream, servers: int) -> StreamConfig:
@@ -58,17 +69,24 @@ async def apply_topology(client: Client, servers: int = 1) -> None:
     """Declare every stream, bucket and store. May run as often as one likes, from anywhere. Raises LogUnavailable.
 
     The limits of bytes of those that are there stay as they are: they are the disk's, see `follow_disk`, or an
-    operator's. Where the server answers nothing it begins anew, a few times.
+    operator's. Where the server answers nothing it begins anew, a few times; so it does while a server of the cluster
+    isn't there yet, for `_PEERS_S`.
     """
     js = client.jetstream(timeout=_ANSWER_S)
+    loop = asyncio.get_running_loop()
+    ends, tries = loop.time() + _PEERS_S, _TRIES
     with unavailable("the topology can't be applied"):
-        for further in reversed(range(_TRIES)):
+        while True:
             try:
-                await _apply_all(js, servers)
-                break
+                return await _apply_all(js, servers)
             except TimeoutError:
-                if not further:
+                tries -= 1
+                if not tries:
                     raise
+            except APIError as error:
+                if error.err_code != _NO_PEERS or loop.time() >= ends:
+                    raise
+                await asyncio.sleep(0.5)
 
 
 async def _apply_all(js: JetStreamContext, servers: int) -> None:
@@ -86,21 +104,31 @@ async def follow_disk(client: Client, free: int) -> None:
 
     Streams that drop what is old at their limit keep none: nothing accepted is lost. Raises LogUnavailable.
     """
-    js = client.jetstream(timeout=10)
     left = disk.room(free)
-    declared = {each.name: each.max_bytes for each in t.STREAMS}
-    declared |= {f"KV_{each.name}": each.max_bytes for each in t.KEY_VALUES}
-    declared |= {f"OBJ_{each.name}": each.max_bytes for each in t.OBJECT_STORES}
+
+    def limit(name: str, stored: int) -> int:
+        # The log itself comes first: others leave it most of what there is.
+        return disk.limit(_FILE_LIMITS[name], stored, left if name == t.EVENTS.name else left // _SHARES)
+
+    await _limit_streams(client, limit)
+
+
+async def follow_size(client: Client, size: int) -> None:
+    """Set each file stream's limit so that all of them fit each server's store of so many bytes; never below what it
+    holds. As for the rest `follow_disk`. Raises LogUnavailable."""
+    limits = disk.store_limits(size, {n: b for n, b in _FILE_LIMITS.items() if n != t.EVENTS.name}, t.EVENTS.name)
+    await _limit_streams(client, lambda name, stored: max(limits[name], stored, 1))
+
+
+async def _limit_streams(client: Client, limit: Callable[[str, int], int]) -> None:
+    """`limit`: by a stream's name and the bytes that it holds."""
+    js = client.jetstream(timeout=10)
     with unavailable("the streams' limits can't be set"):
-        for name, most in declared.items():
+        for name in _FILE_LIMITS:
             info = await js.stream_info(name)
-            if info.config.storage != StorageType.FILE or info.config.discard != DiscardPolicy.NEW:
-                continue
-            # The log itself comes first: others leave it most of what there is.
-            own = left if name == t.EVENTS.name else left // _SHARES
-            limit = disk.limit(most, info.state.bytes, own)
-            if limit != info.config.max_bytes:
-                info.config.max_bytes = limit
+            most = limit(name, info.state.bytes)
+            if most != info.config.max_bytes:
+                info.config.max_bytes = most
                 await js.update_stream(info.config)
 
 

@@ -5,10 +5,11 @@ from weft_fleet.assignments import Assignment, NodeAssignments
 from weft_fleet.canonical import digest_of
 from weft_fleet.fleet import CLOSED_KEPT, Fleet
 from weft_fleet.formats import workers_behind
-from weft_fleet.model_view import ModelView, Revision
+from weft_fleet.model_view import ModelView, Size
 from weft_fleet.node_view import NodeView, Presence
 from weft_fleet.registrations import JoinLimits, Registrations, TooMany
 from weft_fleet.replica_view import ReplicaView
+from weft_fleet.revision import Revision, is_elastic, is_open, within_bounds
 from weft_fleet.run_view import RunView
 from weft_fleet.secret_view import SecretView
 
@@ -27,7 +28,11 @@ __all__ = [
     "Revision",
     "RunView",
     "SecretView",
+    "Size",
     "TooMany",
     "digest_of",
+    "is_elastic",
+    "is_open",
+    "within_bounds",
     "workers_behind",
 ]

@@ -41,6 +41,8 @@ class Assignment:
     they lie there, whether its worker tells of files or not."""
     file_bytes: int = 0
     """All of them."""
+    anti_affinity: str = ""
+    """Replicas that name the same share no node; empty: it names none."""
 
     @property
     def holds(self) -> bool:
@@ -136,6 +138,7 @@ def assignment_of(node: NodeId, fact: Assigned, sequence: int, cause: Cause, fil
         recipe=fact.backend.digest if fact.backend is not None else "",
         files=files[0],
         file_bytes=files[1],
+        anti_affinity=fact.spec.anti_affinity,
     )
 
 

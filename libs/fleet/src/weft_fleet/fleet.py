@@ -11,7 +11,7 @@ from weft_contracts.facts.inspection import InspectionFact
 from weft_contracts.facts.machine import MachineFact
 from weft_contracts.facts.model import ModelFact, Scaled
 from weft_contracts.facts.node import NodeFact
-from weft_contracts.facts.replica import ReplicaFact
+from weft_contracts.facts.replica import Evicted, ReplicaFact
 from weft_contracts.facts.run import RunFact
 from weft_contracts.ids import InspectionId, ModelId, NodeId, ReplicaId
 
@@ -21,10 +21,17 @@ from weft_fleet.backend_upgrade import after_use_of
 from weft_fleet.changed import changed
 from weft_fleet.files_told import follow_told, told_by
 from weft_fleet.mesh_facts import apply_mesh
-from weft_fleet.model_view import ModelView, after_readiness, after_ready_in, evolve_model, number_of
+from weft_fleet.model_view import (
+    ModelView,
+    after_readiness,
+    after_ready_in,
+    evolve_model,
+    number_of,
+)
 from weft_fleet.node_machine import evolve_asked, evolve_machine
 from weft_fleet.node_view import evolve_node
 from weft_fleet.replica_view import ReplicaView, evolve_replica
+from weft_fleet.room import make_room
 from weft_fleet.run_view import evolve_run
 from weft_fleet.tables import NO_ASSIGNMENTS, FleetTables
 
@@ -141,7 +148,7 @@ class Fleet(FleetTables):
                     model = self.models[view.model]
                     self.models[view.model] = after_ready_in(model, assignment.revision, assignment.recipe)
                 view = self.replicas[id] = changed(view, runs={**view.runs, node: run})
-            if after is not assignment:
+            if after is not assignment or (view is not None and bool(view.broken) != (id in self.broken)):
                 self._settle(id)
             elif view is not None:
                 self._follow_readiness(view)
@@ -162,6 +169,7 @@ class Fleet(FleetTables):
                     view = self.models[id] = self._with_established(view)
                 case "scaled":
                     self._scale(view, fact, recorded)
+                    view = self.models[id] = self._with_established(view)  # fewer may be due
                 case "deleted":
                     for replica in tuple(view.replicas):
                         self._retire(replica, recorded.cause, "the model was deleted")
@@ -204,7 +212,9 @@ class Fleet(FleetTables):
         if view is None:
             return
         for fact in cast("Sequence[ReplicaFact]", facts):
-            view = evolve_replica(view, fact)
+            before, view = view, evolve_replica(view, fact)
+            if isinstance(fact, Evicted) and not before.evicted:
+                make_room(self, view, fact, recorded.at)
         gone = frozenset(member.node for member in view.members if self._is_gone(member.node))
         self.replicas[id] = changed(view, sequence=recorded.sequence, gone=gone)
         self._settle(id)
@@ -246,7 +256,10 @@ class Fleet(FleetTables):
             view = self.replicas[id] = changed(view, holds_claim=holds)
         wanted = view.wanted and not view.evicted
         _list(self.waiting, id, wanted and view.placed is None)
+        if id not in self.waiting:
+            self.rooms.pop(id, None)
         _list(self.leaving, id, not wanted and assigned)
+        _list(self.broken, id, bool(view.broken))
         over = not wanted and not holds
         model = self.models.get(view.model)
         if model is not None:

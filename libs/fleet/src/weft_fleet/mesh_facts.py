@@ -1,4 +1,4 @@
-"""What facts about the whole mesh change: the brake, engines, recipes, formats, secrets."""
+"""What facts about the whole mesh change: the brake, engines, recipes, formats, policies, secrets."""
 
 from collections.abc import Sequence
 
@@ -15,6 +15,9 @@ from weft_contracts.facts.mesh import (
     EngineProfileSet,
     EngineProfileWithdrawn,
     FormatRaised,
+    PolicyChosen,
+    PolicySet,
+    PolicyWithdrawn,
     SecretRemoved,
     SecretSet,
 )
@@ -45,6 +48,12 @@ def apply_mesh(tables: FleetTables, facts: Sequence[Fact], recorded: Recorded) -
                 tables.models.update(tried_again(tables.models, engine))
             case FormatRaised():
                 tables.formats = formats.after(tables.formats, fact)
+            case PolicySet(policy=policy):
+                tables.policies = {**tables.policies, policy.name: policy}
+            case PolicyWithdrawn(name=gone):
+                tables.policies = {name: each for name, each in tables.policies.items() if name != gone}
+            case PolicyChosen(name=chosen):
+                tables.policy = chosen
             case SecretSet():
                 tables.secrets = {**tables.secrets, fact.name: SecretView(fact.version, fact.sealed, recorded.at)}
             case SecretRemoved(name=removed):

@@ -7,39 +7,39 @@ from typing import assert_never
 from weft_contracts.commit import Cause
 from weft_contracts.digest import files_digest
 from weft_contracts.facts.model import ModelFact
+from weft_contracts.facts.replica import Evicted
+from weft_contracts.facts.rollout import RolloutRules
+from weft_contracts.facts.sizing import OwnScaling
 from weft_contracts.facts.source import FetchedSource
 from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import ModelId, ReplicaId
 
 from weft_fleet.changed import changed
+from weft_fleet.revision import Revision, is_elastic, is_open, within_bounds
+
+GAVE_WAY_KEPT = 16
+"""Models of which one remembers that it gave way to them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Revision:
-    """One revision of a model."""
+class Size:
+    """How many replicas should serve by what there was to do, as it was decided last."""
 
-    number: int
-    digest: str
-    spec: ModelSpec
-
-    @property
-    def least(self) -> int:
-        """How many replicas must be ready at one moment for it to be established: its minimum, at least one."""
-        return max(1, self.spec.min_replicas)
-
-    def runs_as(self, other: "Revision") -> bool:
-        """Whether a replica of the one is as good as one of the other: they differ in numbers at most."""
-        if self.number == other.number:
-            return True
-        return self.digest == other.digest and self.spec.selector == other.spec.selector
+    replicas: int
+    was: int
+    places: int
+    """Requests that one replica was seen to run when all were busy."""
+    why: str
+    at: float
+    """Seconds since the epoch."""
 
 
 @dataclass(frozen=True)
 class ModelView:
     """One model, from its first `spec_accepted`.
 
-    A revision is established once all its wanted replicas, and at least one, were ready at one moment. Until a newer
-    one is, the last that was is kept: its replicas are repaired and counted.
+    A revision is established once all its wanted replicas (`due`), and at least one, were ready at one moment, and
+    stays so. Until a newer one is, the last that was is kept: its replicas are repaired and counted.
     """
 
     id: ModelId
@@ -66,6 +66,17 @@ class ModelView:
     """By revision: the recipes, by digest, in which replicas of it were ready; "" where what lay there was used."""
     refused: Mapping[int, Mapping[str, str]] = field(default_factory=dict[int, Mapping[str, str]])
     """By revision: why it can't be served in a recipe, by the recipe's digest. It goes on in what it served in."""
+    size: Size | None = None
+    """What `sized` said last; None: never, or a spec that leaves no choice came since."""
+    rules: RolloutRules = field(default_factory=RolloutRules)
+    """How its next revisions take the place of the ones before."""
+    gave_way: Mapping[ModelId, float] = field(default_factory=dict[ModelId, float])
+    """To which models replicas of it made room, and when that was last, in seconds since the epoch; the latest come
+    last, at most `GAVE_WAY_KEPT`."""
+    told: int | None = None
+    """How many of the newest revision there should be, as `scaled` said last; None: it has not said yet."""
+    scaling: OwnScaling = field(default_factory=OwnScaling)
+    """Figures of its own that it is sized by."""
     next_number: int = 1
     """The number of the next replica that is ever added."""
     replicas: dict[ReplicaId, None] = field(default_factory=dict[ReplicaId, None])
@@ -77,6 +88,11 @@ class ModelView:
         """A revision by its number. Raises KeyError if the log lacks it."""
         digest, spec = self.specs[number]
         return Revision(number, digest, spec)
+
+    def anti_affinity(self, revision: int) -> str:
+        """What no two replicas on a node may share; empty: the revision names none."""
+        known = self.specs.get(revision)
+        return "" if known is None else known[1].anti_affinity
 
     def fetched(self, revision: int) -> tuple[str, int]:
         """What names the files that nodes fetch for a revision, and all their bytes; empty and 0: it has none."""
@@ -116,6 +132,18 @@ class ModelView:
         kept = self.kept
         return kept is not None and not kept.runs_as(self.newest)
 
+    @property
+    def due(self) -> int | None:
+        """How many of the newest revision must be ready at one moment for it to be established.
+
+        Of a spread one, and of one that has as many as there is to do for, in the place of another: as many as the
+        reconciler counted last (`told`), None until it has. Else its minimum.
+        """
+        newest = self.newest
+        if not is_open(newest.spec) or not self.replacing:
+            return newest.least
+        return None if self.told is None else max(newest.least, self.told)
+
     def recipes_of(self, revision: Revision) -> tuple[str, ...]:
         """Digests of the recipes in which a revision, or what runs as it, was ready; the latest comes last."""
         return tuple(
@@ -131,6 +159,13 @@ class ModelView:
             for digest, why in by_digest.items()
         }
 
+    def revision_before(self) -> Revision | None:
+        """The last revision before the newest that runs otherwise and of which a replica was ready."""
+        newest = self.newest
+        known = sorted(number for number in self.ran_in if number in self.specs and number < newest.number)
+        before = (self.of(number) for number in reversed(known))
+        return next((each for each in before if not each.runs_as(newest)), None)
+
     def on_trial(self, revision: Revision, recipe: str) -> bool:
         """Whether it is the recipe that fails where a replica fails in it: the revision served in others, and in this
         one never."""
@@ -141,6 +176,11 @@ class ModelView:
     def unservable(self) -> str | None:
         """Why nothing is tried any more until an admin says so; None while something is."""
         return self.given_up.get(self.current.number)
+
+    @property
+    def asleep(self) -> bool:
+        """Whether all its replicas were let go for want of requests, and none is wanted until there is one."""
+        return self.size is not None and not within_bounds(self.current.spec, self.size.replicas)
 
 
 def evolve_model(id: ModelId, view: ModelView | None, fact: ModelFact, cause: Cause) -> ModelView | None:
@@ -160,6 +200,8 @@ def evolve_model(id: ModelId, view: ModelView | None, fact: ModelFact, cause: Ca
             files={**view.files, **files},
             deleted=False,
             given_up={},
+            size=view.size if is_elastic(fact.spec) else None,
+            told=view.told if view.newest.runs_as(Revision(fact.revision, fact.digest, fact.spec)) else None,
             cause=cause,
         )
     if view is None:
@@ -167,21 +209,51 @@ def evolve_model(id: ModelId, view: ModelView | None, fact: ModelFact, cause: Ca
     match fact.type:
         case "scaled":
             numbers = [number_of(replica) + 1 for replica in fact.add]
-            return changed(view, next_number=max([view.next_number, *numbers]), cause=cause)
+            told = view.told if fact.wanted is None or fact.revision != view.revision else fact.wanted
+            return changed(view, next_number=max([view.next_number, *numbers]), told=told, cause=cause)
+        case "sized":
+            size = Size(fact.replicas, fact.was, fact.places, fact.why, fact.receipt.decided_at)
+            return changed(view, size=size, cause=cause)
         case "unservable" if fact.recipe:
             why = {**view.refused.get(fact.revision, {}), fact.recipe: fact.reason}
             known = fact.revision in view.specs
             return changed(view, refused={**view.refused, fact.revision: why} if known else view.refused, cause=cause)
         case "unservable":
             return changed(view, given_up={**view.given_up, fact.revision: fact.reason}, cause=cause)
+        case "rollout_set":
+            return changed(view, rules=fact.rules, cause=cause)
+        case "scaling_set":
+            return changed(view, scaling=fact.own, cause=cause)
+        case "rolled_back" | "gave_way":  # what it changes is said by the facts beside it
+            return changed(view, cause=cause)
         case "retried":
             return changed(view, given_up={}, refused={}, cause=cause)
         case "deleted":
             return changed(view, deleted=True, cause=cause)
         case "unloaded":  # which replicas go is said by the `scaled` that follows
-            return changed(view, cause=cause)
+            return changed(view, size=_without(view.size, len(fact.replicas)), cause=cause)
         case _:
             assert_never(fact)
+
+
+def after_giving_way(view: ModelView, fact: Evicted, left: int, at: float) -> ModelView:
+    """The model after one of its replicas was ended for another model's. `left`: of its replicas those that are still
+    wanted. No other is added in its place: what there is to do says when there are to be more."""
+    kept = {id: when for id, when in view.gave_way.items() if id != fact.model}
+    gave_way = dict(list({**kept, fact.model: at}.items())[-GAVE_WAY_KEPT:])
+    size = view.size
+    if is_elastic(view.current.spec):
+        places = view.current.spec.concurrency if size is None else size.places
+        size = Size(left, left + 1, places, fact.why, at)
+    return changed(view, gave_way=gave_way, size=size)
+
+
+def _without(size: Size | None, replicas: int) -> Size | None:
+    """An admin took some off: only a minimum asks for others in their place."""
+    if size is None:
+        return None
+    left = max(0, size.replicas - replicas)
+    return Size(left, size.replicas, size.places, "an admin took it off a node", size.at)
 
 
 def after_readiness(view: ModelView, ready: Sequence[int]) -> ModelView:
@@ -189,12 +261,13 @@ def after_readiness(view: ModelView, ready: Sequence[int]) -> ModelView:
     newest = view.newest
     if newest.number in view.given_up:
         return view
-    enough = len(ready) >= newest.least
+    due = view.due
+    enough = due is not None and len(ready) >= due
     if not enough and (view.established is not None or view.answered == newest.number):
         return view
     known = [number for number in ready if number in view.specs]
     as_newest = {number for number in set(known) if view.of(number).runs_as(newest)}
-    if enough and sum(number in as_newest for number in known) >= newest.least:
+    if due is not None and sum(number in as_newest for number in known) >= due:
         return changed(view, established=newest.number, answered=None)
     if view.established is not None or not known:
         return view

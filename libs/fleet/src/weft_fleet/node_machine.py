@@ -6,6 +6,7 @@ from typing import TypeVar, assert_never
 from weft_contracts.backend_wishes import after_fault, after_report
 from weft_contracts.facts.inspection import Requested
 from weft_contracts.facts.machine import MachineFact
+from weft_contracts.facts.values import Hardware
 from weft_contracts.file_wishes import after_files_failed, after_files_moved
 from weft_contracts.ids import InspectionId
 from weft_contracts.source_keys import secret_named
@@ -28,6 +29,9 @@ def evolve_asked(view: NodeView, inspection: InspectionId, asked: Requested) -> 
 def evolve_machine(view: NodeView, fact: MachineFact, at: float) -> NodeView:
     """The node after what its agent found out, which the log took `at` seconds since the epoch."""
     match fact.type:
+        case "pressure_changed":  # most that machines say
+            known = fact.device in view.pressure or _has(view.hardware, fact.device)
+            return changed(view, pressure={**view.pressure, fact.device: fact.bytes}) if known else view
         case "reported":
             devices = {device.index for device in fact.hardware.devices}
             reported = changed(
@@ -66,12 +70,12 @@ def evolve_machine(view: NodeView, fact: MachineFact, at: float) -> NodeView:
             return changed(view, file_wishes=after_files_failed(view.file_wishes, fact))
         case "install_failed":
             return changed(view, wishes=after_fault(view.wishes, fact))
-        case "pressure_changed":
-            if view.hardware is None or all(fact.device != device.index for device in view.hardware.devices):
-                return view
-            return changed(view, pressure={**view.pressure, fact.device: fact.bytes})
         case _:
             assert_never(fact)
+
+
+def _has(hardware: Hardware | None, index: int) -> bool:
+    return hardware is not None and any(device.index == index for device in hardware.devices)
 
 
 def _without(known: Mapping[str, V], key: str) -> Mapping[str, V]:

@@ -1,11 +1,12 @@
 """A replica: what is wanted of it, where it went and what its runs say."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
 from weft_contracts.commit import Cause
-from weft_contracts.facts.replica import Placed, ReplicaFact, Unplaceable
+from weft_contracts.facts.eviction import UsesRead
+from weft_contracts.facts.replica import KeptForNow, Placed, ReplicaFact, Unplaceable
 from weft_contracts.facts.values import Member
 from weft_contracts.ids import ModelId, NodeId, ReplicaId
 from weft_contracts.states import ReplicaState
@@ -37,10 +38,15 @@ class ReplicaView:
     """The sequence of the replica aggregate's last commit; 0: it has none."""
     placed: Placed | None = None
     """Without its candidates, which the log keeps: nothing that is decided asks for them."""
+    score: float = 0.0
+    """By which its place was chosen: of the candidate that became its leader."""
     unplaceable: Unplaceable | None = None
     evicted: bool = False
+    evicted_why: str = ""
     members: tuple[Member, ...] = ()
     epoch: int = 0
+    restarted: str = ""
+    """Of a group: why all its ranks started anew the last time."""
     runs: Mapping[NodeId, RunView] = field(default_factory=dict[NodeId, RunView])
     """By node, under the present epoch; a member that has said nothing yet is absent."""
     gone: frozenset[NodeId] = frozenset()
@@ -52,6 +58,16 @@ class ReplicaView:
     def leader(self) -> Member | None:
         """The member of rank 0; None before it is placed."""
         return next((member for member in self.members if member.rank == 0), None)
+
+    @property
+    def broken(self) -> Sequence[RunView]:
+        """Of a group that should run: the ranks that have ended, so that all must start anew. Empty where one failed
+        for good, since then the group goes."""
+        if len(self.members) < 2 or not self.wanted or self.evicted:
+            return ()
+        if any(run.phase == "failed" for run in self.runs.values()):
+            return ()
+        return [run for run in self.runs.values() if run.phase == "stopped"]
 
     @property
     def state(self) -> ReplicaState:
@@ -81,16 +97,39 @@ def evolve_replica(view: ReplicaView, fact: ReplicaFact) -> ReplicaView:
     match fact.type:
         case "placed":
             runs = {node: run for node, run in view.runs.items() if run.epoch == fact.epoch}
-            placed = _without_candidates(fact)
-            return changed(view, placed=placed, unplaceable=None, members=fact.members, epoch=fact.epoch, runs=runs)
+            return changed(
+                view,
+                placed=_without_candidates(fact),
+                score=_score_of(fact),
+                unplaceable=None,
+                members=fact.members,
+                epoch=fact.epoch,
+                runs=runs,
+            )
         case "unplaceable":
-            return changed(view, unplaceable=fact)
+            return changed(view, unplaceable=_without_uses(fact))
+        case "restarted":
+            runs = {node: run for node, run in view.runs.items() if run.epoch == fact.epoch}
+            return changed(view, epoch=fact.epoch, runs=runs, restarted=fact.why)
         case "evicted":
-            return changed(view, evicted=True)
+            return changed(view, evicted=True, evicted_why=fact.why)
         case _:
             assert_never(fact)
+
+
+def _score_of(fact: Placed) -> float:
+    leader = next((member.node for member in fact.members if member.rank == 0), None)
+    return next((each.score for each in fact.receipt.candidates if each.node == leader), 0.0)
 
 
 def _without_candidates(fact: Placed) -> Placed:
     """Eight candidates are two fifths of what there is to say of a replica in a snapshot."""
     return fact.model_copy(update={"receipt": fact.receipt.model_copy(update={"candidates": ()})})
+
+
+def _without_uses(fact: Unplaceable) -> Unplaceable:
+    """What was read of signals is asked of the log alone."""
+    return fact if fact.kept is None else fact.model_copy(update={"kept": KeptForNow(why=fact.kept.why, read=_NOTHING)})
+
+
+_NOTHING = UsesRead()

@@ -8,6 +8,7 @@ from weft_contracts.engines import BUILTIN, EngineProfile
 from weft_contracts.facts.mesh import BrakeSet
 from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import ModelId, NodeId, ReplicaId
+from weft_contracts.policies import DEFAULT_NAME, PlacementPolicy
 
 from weft_fleet.alias_view import AliasView
 from weft_fleet.assignments import Assignment, NodeAssignments
@@ -16,6 +17,7 @@ from weft_fleet.canonical import digest_of
 from weft_fleet.model_view import ModelView
 from weft_fleet.node_view import NodeView
 from weft_fleet.replica_view import ReplicaView
+from weft_fleet.room import Room
 from weft_fleet.secret_view import SecretView
 
 NO_ASSIGNMENTS = NodeAssignments()
@@ -34,8 +36,12 @@ class FleetTables:
     """Set while so many nodes are silent that nothing may be replaced or evicted."""
     waiting: dict[ReplicaId, None] = field(default_factory=dict[ReplicaId, None])
     """Replicas that are wanted and have no place, oldest first."""
+    rooms: dict[ReplicaId, Room] = field(default_factory=dict[ReplicaId, Room])
+    """By replica that waits, the room that was made for it."""
     leaving: dict[ReplicaId, None] = field(default_factory=dict[ReplicaId, None])
     """Replicas that are not wanted and are still assigned somewhere."""
+    broken: dict[ReplicaId, None] = field(default_factory=dict[ReplicaId, None])
+    """Groups that lack a rank: all of their ranks are to start anew."""
     closed: dict[ReplicaId, None] = field(default_factory=dict[ReplicaId, None])
     """Replicas that are over: not wanted, and no claim is left. Oldest first, at most `fleet.CLOSED_KEPT`."""
     touched: dict[NodeId, int] = field(default_factory=dict[NodeId, int])
@@ -51,6 +57,10 @@ class FleetTables:
     `backend_upgrade.RECIPES_KEPT`."""
     formats: Mapping[str, int] = field(default_factory=lambda: dict[str, int]())
     """The facts (`<kind>.<type>`) that may be written in versions above 1, each with the newest one."""
+    policies: Mapping[str, PlacementPolicy] = field(default_factory=dict[str, PlacementPolicy])
+    """Placement policies that an admin told, by name, beside those that Weft comes with."""
+    policy: str = DEFAULT_NAME
+    """The one by which models are placed that name none."""
     secrets: Mapping[str, SecretView] = field(default_factory=dict[str, SecretView])
     """Secrets by name, which specs may name. Their values are nowhere in the log."""
     aliases: Mapping[str, AliasView] = field(default_factory=dict[str, AliasView])

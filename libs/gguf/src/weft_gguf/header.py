@@ -6,13 +6,16 @@ The format is described in ggml's `docs/gguf.md`. Arrays of strings (vocabulary,
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from weft_contracts.shown import shown
 
+from weft_gguf.facts import Facts
+from weft_gguf.gguf_header import GgufHeader
 from weft_gguf.reader import GgufError, HeaderReader, NotGguf, Tensor, TruncatedGguf, Value
+from weft_gguf.shape import shape_of
 from weft_gguf.value_types import TENSOR_TYPES, tensor_bytes
 
 __all__ = ["GgufError", "GgufHeader", "NotGguf", "TruncatedGguf", "read_header"]
@@ -27,80 +30,6 @@ BLOCK: Final = re.compile(r"blk\.([0-9]{1,5})\.")
 OUTPUT: Final = ("output.", "output_", "cls.", "cls_")
 """How the names of tensors begin that make the output of what the last layer made."""
 EMBEDDING: Final = "token_embd.weight"
-
-
-@dataclass(frozen=True, slots=True)
-class GgufHeader:
-    """What placement, the agent and the engine need to know of a model file. Sizes in bytes."""
-
-    version: int
-    architecture: str
-    """llama.cpp's name for it, such as "llama", "qwen3", "bert\""""
-    name: str
-    layers: int
-    embedding_length: int
-    heads: int
-    """attention heads; of the largest layer where they differ"""
-    kv_heads: tuple[int, ...]
-    """KV heads of each layer; empty for a model without attention"""
-    key_length: int
-    """values of one head's key"""
-    value_length: int
-    """values of one head's value"""
-    latent_length: int
-    """values cached per token and layer by latent attention (MLA), else 0"""
-    context_length: int
-    """tokens the model was trained for"""
-    vocabulary: int
-    """tokens in the vocabulary"""
-    experts: int
-    tensors: int
-    tensor_bytes: int
-    """all weights, as they lie in the file"""
-    layer_bytes: tuple[int, ...]
-    """weights of each layer; what is left of tensor_bytes belongs to no layer (embeddings, output)"""
-    output_bytes: int
-    """weights of the output; a model without some of its own uses the embeddings"""
-    input_bytes: int
-    """what is neither of a layer nor the output's own: embeddings, and what is small"""
-    file_bytes: int
-    """length of the file, or of all that make the model"""
-    tensor_types: tuple[str, ...]
-    """types of the weights, the one with most bytes first"""
-    splits: int
-    """files that make the model together; 1 for a whole one"""
-    kind: str
-    """ "model", "adapter", …; "model" where the file doesn't say"""
-    adapter: str
-    """of an adapter: how it changes a model, such as "lora\""""
-    causal: bool
-    """False for encoders (embedding models)"""
-    pooling: int
-    """how token vectors become one, by llama.cpp's number; 0: not at all, as in models that write"""
-    chat_template: str
-    """empty when the file has none"""
-    tokenizer: str
-    """ "gpt2", "llama", "bert", …; empty when the file has none"""
-    tokenizer_pre: str
-    bos_token: int | None
-    eos_token: int | None
-    add_bos: bool | None
-    """None when the file leaves it to the tokenizer's default"""
-
-    @property
-    def embeds(self) -> bool:
-        """Whether it is made to make embeddings, or scores, and not to write."""
-        return not self.causal or self.pooling > 0
-
-    def kv_bytes_per_token(self, value_bytes: float = 2.0) -> float:
-        """Bytes of KV cache that one token of context takes, with `value_bytes` per cached value."""
-        return sum(self.layer_kv_bytes(value_bytes))
-
-    def layer_kv_bytes(self, value_bytes: float = 2.0) -> tuple[float, ...]:
-        """The same of each layer; empty for a model without attention."""
-        if self.latent_length:
-            return (self.latent_length * value_bytes,) * self.layers
-        return tuple(heads * (self.key_length + self.value_length) * value_bytes for heads in self.kv_heads)
 
 
 def read_header(path: str | Path) -> GgufHeader:
@@ -127,7 +56,7 @@ class Part:
     file_bytes: int
 
     @property
-    def facts(self) -> "Facts":
+    def facts(self) -> Facts:
         """Its values, to be asked with their types."""
         return Facts(self.name, self.values)
 
@@ -243,7 +172,7 @@ def header_of(parts: Sequence[Part]) -> GgufHeader:
         add_bos=facts.flag("tokenizer.ggml.add_bos_token"),
     )
     _check(header, first.name)
-    return header
+    return replace(header, shape=shape_of(facts, header))
 
 
 def _check(header: GgufHeader, file: str) -> None:
@@ -262,43 +191,3 @@ def _check(header: GgufHeader, file: str) -> None:
     for what, number in claims.items():
         if not 0 <= number <= MAX_NUMBER:
             raise NotGguf(f"{file} is not a readable GGUF file: it claims {number:.0f} {what}")
-
-
-class Facts:
-    """The header's values by key, each asked for with its type."""
-
-    def __init__(self, file: str, values: dict[str, Value]) -> None:
-        self._file = file
-        self._values = values
-
-    def text(self, key: str) -> str:
-        value = self._values.get(key, "")
-        return value if isinstance(value, str) else ""
-
-    def flag(self, key: str) -> bool | None:
-        value = self._values.get(key)
-        return value if isinstance(value, bool) else None
-
-    def maybe_integer(self, key: str) -> int | None:
-        value = self._values.get(key)
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-    def integer(self, key: str, default: int) -> int:
-        value = self.maybe_integer(key)
-        return default if value is None else value
-
-    def count(self, key: str) -> int:
-        """How many elements an array has, kept or not."""
-        value = self._values.get(key)
-        return value.length if isinstance(value, tuple) else 0
-
-    def per_layer(self, key: str, layers: int) -> tuple[int, ...]:
-        """A number that a file gives once for all layers, or for each."""
-        value = self._values.get(key)
-        if isinstance(value, tuple):
-            numbers = tuple(item for item in value.items if isinstance(item, int))
-            if len(numbers) != value.length:
-                raise NotGguf(f"{self._file} is not a readable GGUF file: {key} is no list of numbers")
-            return numbers
-        number = self.maybe_integer(key)
-        return () if number is None else (number,) * layers

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from weft_gguf.header import Facts
+from weft_gguf.facts import Facts
 from weft_gguf.reader import Array, GgufError, HeaderReader, NotGguf, Value
 
 MAX_TOKENS: Final = 1_000_000

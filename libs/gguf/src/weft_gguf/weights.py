@@ -1,19 +1,18 @@
 """A model's weights out of its GGUF header: what a claim is computed from."""
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from weft_contracts.facts.layers import MOST_LAYER_RUNS, LayerRun
 from weft_contracts.facts.values import Weights
 
-if TYPE_CHECKING:
-    from weft_gguf.header import GgufHeader
+from weft_gguf.gguf_header import GgufHeader
 
 KV_VALUE_BYTES: Final = 2
 """Bytes of one cached value: half precision."""
 
 
-def weights_of_header(header: "GgufHeader") -> Weights:
+def weights_of_header(header: GgufHeader) -> Weights:
     """The weights of a GGUF file, or of several that make one model."""
     runs = layer_runs(header)
     return Weights(
@@ -30,10 +29,11 @@ def weights_of_header(header: "GgufHeader") -> Weights:
         layer_runs=runs,
         output_bytes=header.output_bytes if runs else 0,
         input_bytes=header.input_bytes if runs else 0,
+        shape=header.shape,
     )
 
 
-def layer_runs(header: "GgufHeader") -> tuple[LayerRun, ...]:
+def layer_runs(header: GgufHeader) -> tuple[LayerRun, ...]:
     """A header's layers from the first on; nothing where there are none, or too many sorts of them to be told."""
     cached = header.layer_kv_bytes(KV_VALUE_BYTES) or (0.0,) * header.layers
     if len(cached) != header.layers:

@@ -2,47 +2,32 @@
 
 An engine's profile names one of the formulas here and gives its figures.
 
-- `header`: weights with some slack + KV bytes per token, by the cache's type, × context × concurrency + overhead,
-  each shared out over the devices where tensor parallelism shares it: weights by the number of devices, the KV cache
-  by at most the number of KV heads (more devices than that hold copies), the overhead not at all. Beside accelerators
-  some of the machine's memory; where an argument says how many layers lie on one, `layers.py` divides all of it.
+- `header`: weights as the engine loads them (`loaded_weights.py`) with some slack + the cache of all requests
+  (`cache.py`) + overhead and what a step's activations take beyond it (`activations.py`), each shared out over the
+  devices where tensor parallelism shares it: weights by the number of devices, the cache by at most the number of KV
+  heads (more devices than that hold copies), the overhead not at all, nor a draft model (`draft_model.py`). Beside
+  accelerators some of the machine's memory;
+  where an argument says how many layers lie on one, `layers.py` divides all of it.
 - `argument`: what one of the engine's arguments says, in bytes.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Literal, assert_never
 
 from weft_contracts.engines import ArgumentClaim, EngineProfile, HeaderClaim
-from weft_contracts.facts.values import ModelSpec, Vendor, Weights
+from weft_contracts.facts.values import ModelSpec, Vendor
 
+from weft_placement.activations import extra_activations
+from weft_placement.cache import cache_bytes, cache_heads
+from weft_placement.claim_unknown import ClaimUnknown
+from weft_placement.draft_model import draft_bytes, draft_spec
 from weft_placement.layers import layers_on_accelerator, parts_of
+from weft_placement.loaded_weights import checked_weights, loaded_bytes, padded
 
 MIB = 1 << 20
 GIB = 1 << 30
 
-
-_CACHE_TYPE_ARGUMENTS = ("cache_type_k", "cache_type_v")
-_CACHE_BLOCK_BYTES: Mapping[str, int] = MappingProxyType(
-    {
-        "f32": 128,
-        "f16": 64,
-        "bf16": 64,
-        "q8_0": 34,
-        "q5_1": 24,
-        "q5_0": 22,
-        "q4_1": 20,
-        "q4_0": 18,
-        "iq4_nl": 18,
-    }
-)
-"""Of a block of 32 cached values, by ggml's types: the values' bits, and with quantised ones their scale and offset."""
-_HEADERS_TYPE = "f16"
-
-
-class ClaimUnknown(ValueError):
-    """The memory of a replica can't be computed. The message says what is missing."""
+__all__ = ["GIB", "MIB", "ClaimUnknown", "Need", "need_of", "offloads_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +50,15 @@ class Need:
     """Of the machine's memory beside accelerators: weights and cache of what doesn't lie on them."""
     place: Literal["anywhere", "processor", "accelerator"] = "anywhere"
     """What it may be placed on."""
+    layers: int = 0
+    """Of the model, which pipeline stages share; 0: not known, so they share evenly."""
+    draft: int = 0
+    """Of its draft model, on each device that the replica takes, which nothing is shared of."""
+
+    @property
+    def bytes(self) -> int:
+        """Weights and cache of the model and of its draft model, however they are shared out."""
+        return self.weights + self.kv + self.draft
 
     def goes_to(self, vendor: Vendor) -> bool:
         """Whether it may be placed on devices of this vendor."""
@@ -74,11 +68,22 @@ class Need:
         """Bytes of the machine's memory beside so many accelerators."""
         return self.host + self.host_overhead * accelerators if accelerators else 0
 
-    def on_each(self, vendor: Vendor, devices: int) -> int:
-        """Bytes on each of so many devices of this vendor."""
+    def on_each(self, vendor: Vendor, devices: int, stages: int = 1) -> int:
+        """Bytes on each of so many devices of this vendor, in each of so many pipeline stages: of the stage with the
+        most layers."""
         copies = min(devices, self.kv_heads) if self.kv_heads else devices
-        overhead = self.cpu_overhead if vendor == "cpu" else self.overhead
-        return -(-self.weights // devices) - (-self.kv // copies) + overhead
+        overhead = self.draft + (self.cpu_overhead if vendor == "cpu" else self.overhead)
+        if stages == 1:
+            return -(-self.weights // devices) - (-self.kv // copies) + overhead
+        part, whole = (-(-self.layers // stages), self.layers) if self.layers else (1, stages)
+        return -(-self.weights * part // (whole * devices)) - (-self.kv * part // (whole * copies)) + overhead
+
+    def most_of(self, total: int, free: int) -> int:
+        """The most bytes that a device with so much memory, so much of it free, takes of a replica."""
+        if self.fraction is None:
+            return free
+        claim = int(total * self.fraction)
+        return claim if free >= claim else 0
 
     def claim(self, total: int, free: int, each: int) -> int | None:
         """Bytes to claim on a device with so much memory, so much of it free; None if it doesn't fit."""
@@ -94,28 +99,27 @@ def need_of(spec: ModelSpec, profile: EngineProfile) -> Need:
         case ArgumentClaim() as formula:
             return Need(_argument(spec, formula), 0, 0)
         case HeaderClaim() as formula:
-            weights = _checked(spec.weights)
-            kv = kv_bytes_per_token(spec, profile) * spec.context_tokens * spec.concurrency
+            weights = checked_weights(spec.weights)
             adapters = sum(adapter.bytes for adapter in spec.adapters)
+            draft = draft_spec(spec, profile)
+            more = extra_activations(formula, spec, *((draft,) if draft is not None else ()))
             need = Need(
-                _padded(weights.weight_bytes, formula) + adapters,
-                kv,
-                weights.kv_heads,
+                padded(loaded_bytes(spec, profile), formula) + adapters,
+                cache_bytes(spec, profile),
+                cache_heads(weights),
                 _fraction(spec, formula),
-                formula.overhead,
-                formula.cpu_overhead,
+                formula.overhead + more,
+                formula.cpu_overhead + more,
                 formula.host_overhead,
+                layers=weights.layers,
+                draft=draft_bytes(draft, profile, formula) if draft is not None else 0,
             )
-            return _divided(need, spec, formula)
+            return _divided(need, spec, profile, formula)
         case _:
             assert_never(profile.claim)
 
 
-def _padded(weight_bytes: int, formula: HeaderClaim) -> int:
-    return weight_bytes + int(weight_bytes * formula.slack)
-
-
-def _divided(need: Need, spec: ModelSpec, formula: HeaderClaim) -> Need:
+def _divided(need: Need, spec: ModelSpec, profile: EngineProfile, formula: HeaderClaim) -> Need:
     """The same as an argument divides it between an accelerator and the machine's memory."""
     try:
         layers = layers_on_accelerator(spec, formula)
@@ -126,40 +130,43 @@ def _divided(need: Need, spec: ModelSpec, formula: HeaderClaim) -> Need:
         need = replace(need, place="accelerator")
         if layers >= spec.weights.layers:
             return need
-        parts = parts_of(spec.weights, layers)
+        return _with_layers(_unwindowed(need, spec, profile), spec, formula, layers)
     except ValueError as fault:
         raise ClaimUnknown(f"engine_args.{formula.layers_argument} {fault}") from None
+
+
+def offloads_of(spec: ModelSpec, profile: EngineProfile) -> tuple[Need, ...]:
+    """What it needs with 1, 2, … of its layers on an accelerator, up to all but one, where nothing is said of how many.
+
+    Empty: the engine can't lie in two places, the spec says itself how, or keeps no sizes of single layers. Raises
+    ClaimUnknown as `need_of` does.
+    """
+    formula = profile.claim
+    if not isinstance(formula, HeaderClaim) or formula.layers_argument is None:
+        return ()
+    need, weights = need_of(spec, profile), spec.weights
+    known = weights.layers and sum(run.layers for run in weights.layer_runs) == weights.layers
+    if need.place != "anywhere" or not known:
+        return ()
+    on_it = replace(_unwindowed(need, spec, profile), place="accelerator")
+    return tuple(_with_layers(on_it, spec, formula, count) for count in range(1, weights.layers))
+
+
+def _unwindowed(need: Need, spec: ModelSpec, profile: EngineProfile) -> Need:
+    """With each layer's cache whole: which of the layers that lie on an accelerator keep a window, nothing tells."""
+    return replace(need, kv=cache_bytes(spec, profile, windows=False))
+
+
+def _with_layers(need: Need, spec: ModelSpec, formula: HeaderClaim, layers: int) -> Need:
+    """The same with so many layers on an accelerator, above 0 and not all. Raises ValueError."""
+    parts = parts_of(spec.weights, layers)
     device_kv = -(-need.kv * parts.device_kv // parts.kv) if parts.kv else 0
     host_kv = -(-need.kv * parts.host_kv // parts.kv) if parts.kv else need.kv
-    host = _padded(parts.host_weights, formula) + host_kv + formula.cpu_overhead
+    host = padded(parts.host_weights, formula) + host_kv + formula.cpu_overhead
     # an adapter lies where the layers do that it changes, which its file's size alone doesn't tell: it counts in both
     adapters = sum(adapter.bytes for adapter in spec.adapters)
-    device_weights = _padded(parts.device_weights, formula) + adapters
+    device_weights = padded(parts.device_weights, formula) + adapters
     return replace(need, weights=device_weights, kv=device_kv, host=host + adapters, host_overhead=0)
-
-
-def kv_bytes_per_token(spec: ModelSpec, profile: EngineProfile) -> int:
-    """Bytes of KV cache for one token: the header's are for values of 16 bits, an argument may name another type.
-
-    Where keys and values are of two types, the larger counts for both: the header doesn't tell how they share.
-    """
-    names = [name for name in _CACHE_TYPE_ARGUMENTS if name in profile.arguments]
-    types = [spec.engine_args.get(name, _HEADERS_TYPE) for name in names]
-    for name, type in zip(names, types, strict=True):
-        if not isinstance(type, str) or type not in _CACHE_BLOCK_BYTES:
-            raise ClaimUnknown(f"engine_args.{name} is {type!r}: want one of {', '.join(_CACHE_BLOCK_BYTES)}")
-    largest = max((_CACHE_BLOCK_BYTES[str(type)] for type in types), default=_CACHE_BLOCK_BYTES[_HEADERS_TYPE])
-    return -(-spec.weights.kv_bytes_per_token * largest // _CACHE_BLOCK_BYTES[_HEADERS_TYPE])
-
-
-def _checked(weights: Weights) -> Weights:
-    if weights.format == "none":
-        raise ClaimUnknown("its memory can't be computed: no node's inspection has read the file's header")
-    if weights.weight_bytes <= 0:
-        raise ClaimUnknown("its memory can't be computed: the file's header names no weights")
-    if weights.kv_bytes_per_token <= 0:
-        raise ClaimUnknown("its memory can't be computed: the file's header does not give the KV cache's size")
-    return weights
 
 
 def _argument(spec: ModelSpec, formula: ArgumentClaim) -> int:

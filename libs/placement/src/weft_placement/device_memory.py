@@ -33,6 +33,8 @@ class DeviceMemory(NamedTuple):
     """Whether the node's VRAM budget is what leaves no more."""
     shared: bool = False
     """Whether its memory is the machine's: what is free of one is free of the other."""
+    beside: int = 0
+    """Replicas of the same model that hold memory on it, where those are to keep apart."""
 
 
 PROCESSOR = 0
@@ -80,37 +82,40 @@ def node_memory(
     if node.hardware is None:
         return NodeMemory([], None)
     usable = vendors_for(node, engine, recipe)
+    found: list[DeviceMemory] = []
+    host: DeviceMemory | None = None
+    for device, memory in zip(node.hardware.devices, free_memory(node, assigned), strict=True):
+        if takes(device, engine, usable):
+            found.append(memory)
+        if memory.device_index == PROCESSOR and memory.vendor == "cpu":
+            host = memory
+    return NodeMemory(found, host)
+
+
+def free_memory(node: NodeView, assigned: NodeAssignments) -> list[DeviceMemory]:
+    """What is free on each of the node's devices, whatever engines can use them; in their order."""
+    devices = node.hardware.devices if node.hardware is not None else ()
     claims, pressure, budget = assigned.claims, node.pressure, node.caps.vram_budget
-    devices = node.hardware.devices
     accelerated = any(device.vendor != "cpu" for device in devices) if budget else False
     shared = [d for d in devices if d.unified or d.vendor == "cpu"] if any(d.unified for d in devices) else []
     found: list[DeviceMemory] = []
-    host: DeviceMemory | None = None
     for device in devices:
-        is_host = device.vendor == "cpu" and device.index == PROCESSOR
-        taken_by_engine = takes(device, engine, usable)
-        if not taken_by_engine and not is_host:
-            continue
-        index, total = device.index, device.memory
-        claimed = claims.get(index, 0)
-        if device in shared:
+        index, total, vendor = device.index, device.memory, device.vendor
+        claimed, is_shared = claims.get(index, 0), bool(shared) and device in shared
+        if is_shared:
             taken = sum(claims.get(each.index, 0) for each in shared)
             others = max(pressure.get(each.index, 0) for each in shared)
         else:
             taken, others = claimed, pressure.get(index, 0)
-        free = total - taken - max(reserved(device), others)
+        free = total - taken - (others if vendor != "cpu" and not is_shared else max(reserved(device), others))
         bound, budgeted = device.budget, False
-        if budget is not None and not (accelerated and device.vendor == "cpu"):
+        if budget is not None and not (accelerated and vendor == "cpu"):
             bound = budget.of(total)
         if bound is not None:
             left = bound - claimed
             budgeted, free = left < free, min(left, free)
-        memory = DeviceMemory(index, device.vendor, total, max(free, 0), budgeted, device in shared)
-        if taken_by_engine:
-            found.append(memory)
-        if is_host:
-            host = memory
-    return NodeMemory(found, host)
+        found.append(DeviceMemory(index, vendor, total, free if free > 0 else 0, budgeted, is_shared))
+    return found
 
 
 def device_memory(

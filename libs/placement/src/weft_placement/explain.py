@@ -1,43 +1,26 @@
 """Why here, and why not there: every node's answer about one replica, computed again."""
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from weft_contracts.commit import Recorded
 from weft_contracts.facts.replica import Placed, Unplaceable
 from weft_contracts.facts.values import Receipt
-from weft_contracts.ids import NodeId, ReplicaId
+from weft_contracts.ids import ReplicaId
 from weft_contracts.subjects import replica as replica_aggregate
-from weft_fleet import Fleet, NodeAssignments, NodeView, ReplicaView
+from weft_contracts.suspects import Suspects
+from weft_fleet import Fleet, ReplicaView
 
 from weft_placement.candidate_ranking import CandidateRanking
+from weft_placement.chosen_policy import chosen_policy
 from weft_placement.claim import ClaimUnknown
 from weft_placement.decide import demand_for
-from weft_placement.filters.avoid import avoided
-from weft_placement.filters.disk import disk, told_room
-from weft_placement.fit import LADDER
-from weft_placement.node_evaluator import Candidate, Rank, Refusal
+from weft_placement.eviction import give_room, hold_rooms
+from weft_placement.node_answers import NodeAnswer, answers_of
 from weft_placement.planned_fleet import PlannedFleet
 from weft_placement.policy import BadPolicy, Policy, parse_policy
-
-
-@dataclass(frozen=True, slots=True)
-class NodeAnswer:
-    """One node's answer."""
-
-    node: NodeId
-    name: str
-    refusal: str | None
-    """Why not, said of the node; None where it could take the replica."""
-    rung: str = ""
-    devices: tuple[int, ...] = ()
-    score: float = 0.0
-    scores: Mapping[str, float] | None = None
-    chosen: bool = False
-    bytes: tuple[int, ...] = ()
-    """What it would claim of each of these devices."""
-    host: int = 0
-    """What it would claim of the machine's memory beside them, in bytes."""
+from weft_placement.set_aside import SetAside
+from weft_placement.set_aside import set_aside as set_aside_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +37,25 @@ class Explanation:
     answers: tuple[NodeAnswer, ...]
     receipt: Receipt | None
     """The receipt of the decision in the log; None where none was made yet."""
+    recomputed: bool = True
+    """False: the answers are those that the receipt kept, and `refusals` counts the other nodes."""
+    refusals: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How many nodes refused for which reason, where their answers weren't computed again."""
 
 
 class NotInTheLog(LookupError):
     """The log knows no such replica."""
 
 
-def explain(fleet: Fleet, replica_id: ReplicaId, policy: Policy | None = None) -> Explanation:
+def explain(
+    fleet: Fleet, replica_id: ReplicaId, policy: Policy | None = None, set_aside: SetAside | None = None
+) -> Explanation:
     """Every node's answer at the fleet's position, as if the replica itself held nothing.
 
-    Without a policy, the one that the replica's own receipt names. Raises NotInTheLog.
+    Without a policy, the one that the replica's own receipt names, or by which it would be placed. `set_aside`: nodes
+    that nothing is placed on, and why. Raises NotInTheLog.
     """
-    return _explain(fleet, PlannedFleet(fleet), _known(fleet, replica_id), policy)
+    return _explain(fleet, PlannedFleet(fleet), _known(fleet, replica_id), policy, set_aside=set_aside)
 
 
 def explain_decision(commits: Iterable[Recorded], replica_id: ReplicaId) -> Explanation:
@@ -75,16 +65,65 @@ def explain_decision(commits: Iterable[Recorded], replica_id: ReplicaId) -> Expl
     counted. Raises NotInTheLog.
     """
     log = list(commits)
-    decision = _last_decision(log, replica_id)
+    decision = last_decision(log, replica_id)
     if decision is None:
-        return explain(_folded(log), replica_id)
+        fleet, suspects = _folded(log)
+        return explain(fleet, replica_id, set_aside=set_aside_of(suspects.why))
     fact, sequence = decision
-    fleet = _folded(commit for commit in log if commit.sequence <= fact.receipt.position)
+    fleet, suspects = _folded(commit for commit in log if commit.sequence <= fact.receipt.position)
+    later = (commit for commit in log if commit.sequence < sequence)
+    return explain_as_of(fleet, later, replica_id, fact, set_aside_of(suspects.why))
+
+
+def explain_as_of(
+    fleet: Fleet,
+    later: Iterable[Recorded],
+    replica_id: ReplicaId,
+    decision: Placed | Unplaceable,
+    set_aside: SetAside | None = None,
+) -> Explanation:
+    """Every node's answer as the scheduler saw it. `fleet`: at the position of the decision's receipt, as `set_aside`
+    is; `later`: the commits between that and the decision. Raises NotInTheLog."""
     planned_fleet = PlannedFleet(fleet)
-    for commit in log:
-        if fact.receipt.position < commit.sequence < sequence:
-            _count_batch_mate(planned_fleet, commit, fact.receipt)
-    return _explain(fleet, planned_fleet, _known(fleet, replica_id), None, fact)
+    hold_rooms(planned_fleet, decision.receipt.decided_at)
+    for commit in later:
+        if commit.sequence > decision.receipt.position:
+            _count_batch_mate(planned_fleet, commit, decision.receipt)
+    return _explain(fleet, planned_fleet, _known(fleet, replica_id), None, decision, set_aside)
+
+
+def explain_by_receipt(fleet: Fleet, replica_id: ReplicaId, decision: Placed | Unplaceable) -> Explanation:
+    """What the decision's receipt kept: its best candidates, and how many nodes refused for which reason. `fleet`: of
+    any later position, for names. Raises NotInTheLog."""
+    replica, receipt = _known(fleet, replica_id), decision.receipt
+    held = {m.node: m.devices for m in decision.members} if isinstance(decision, Placed) else {}
+    answers: list[NodeAnswer] = []
+    for each in receipt.candidates:
+        node, claims = fleet.nodes.get(each.node), held.get(each.node, ())
+        answers.append(
+            NodeAnswer(
+                node=each.node,
+                name=node.name if node is not None else each.node,
+                refusal=None,
+                devices=each.devices,
+                bytes=tuple(claim.bytes for claim in claims if claim.index in each.devices),
+                host=sum(claim.bytes for claim in claims if claim.index not in each.devices),
+                score=each.score,
+                scores=each.scores,
+                chosen=each.node in held,
+            )
+        )
+    return Explanation(
+        replica=replica_id,
+        model_name=fleet.models[replica.model].name,
+        position=receipt.position,
+        policy=receipt.policy,
+        outcome=_outcome(fleet, decision, ()),
+        answers=tuple(answers),
+        receipt=receipt,
+        recomputed=False,
+        refusals=receipt.refusals,
+    )
 
 
 def _explain(
@@ -93,10 +132,11 @@ def _explain(
     replica: ReplicaView,
     policy: Policy | None,
     decision: Placed | Unplaceable | None = None,
+    set_aside: SetAside | None = None,
 ) -> Explanation:
     decision = decision or replica.placed or replica.unplaceable
     receipt = decision.receipt if decision is not None else None
-    policy = policy or policy_of(receipt)
+    policy = policy or policy_of(receipt) or chosen_policy(fleet, fleet.spec_of(replica)[1])
     members = decision.members if isinstance(decision, Placed) else ()
     chosen = frozenset(member.node for member in members)
     answers: tuple[NodeAnswer, ...] = ()
@@ -107,8 +147,9 @@ def _explain(
         problem = str(error)
     else:
         planned_fleet.release(replica)
+        give_room(planned_fleet, replica)
         ranking.sync(planned_fleet)
-        answers = answers_of(planned_fleet, ranking, replica, chosen)
+        answers = answers_of(planned_fleet, ranking, replica, chosen, set_aside)
     return Explanation(
         replica=replica.id,
         model_name=fleet.models[replica.model].name,
@@ -120,72 +161,24 @@ def _explain(
     )
 
 
-def answers_of(
-    planned_fleet: PlannedFleet, ranking: CandidateRanking, replica: ReplicaView, chosen: Collection[str]
-) -> tuple[NodeAnswer, ...]:
-    """Every node's answer on a ranking that is in step, the best first."""
-    avoid = avoided(replica.avoid)
-    candidates: list[tuple[Rank, NodeAnswer]] = []
-    refusals: list[tuple[int, str, NodeAnswer]] = []
-    for id, node in planned_fleet.fleet.nodes.items():
-        evaluation = ranking.evaluation(id)
-        no = avoid.get(id)
-        match evaluation:
-            case None:
-                continue
-            case Candidate() if no is None:
-                answer = NodeAnswer(
-                    node=id,
-                    name=node.name,
-                    refusal=None,
-                    rung=LADDER[evaluation.rung][0],
-                    devices=tuple(device.index for device in evaluation.devices),
-                    bytes=tuple(device.bytes for device in evaluation.devices),
-                    host=evaluation.host.bytes if evaluation.host is not None else 0,
-                    score=evaluation.score,
-                    scores=evaluation.scores,
-                    chosen=id in chosen,
-                )
-                candidates.append((evaluation.rank, answer))
-            case Candidate():
-                refusals.append((0, id, NodeAnswer(id, node.name, no, chosen=id in chosen)))
-            case Refusal(stage=stage, reason=reason):
-                answer = NodeAnswer(
-                    id,
-                    node.name,
-                    no or _with_room(node, planned_fleet.assigned(id), ranking, reason),
-                    chosen=id in chosen,
-                )
-                refusals.append((0 if no else -stage, id, answer))
-    ordered = [answer for _, answer in sorted(candidates, key=lambda pair: pair[0])]
-    return (*ordered, *(answer for _, _, answer in sorted(refusals, key=lambda item: item[:2])))
-
-
-def _with_room(node: NodeView, assigned: NodeAssignments, ranking: CandidateRanking, reason: str) -> str:
-    """A node's reason with what its own disk has, where that was it."""
-    if reason != disk(node, assigned, ranking.demand):
-        return reason
-    return f"{reason}; it has {told_room(node, assigned, ranking.demand.files)}"
-
-
 def _outcome(fleet: Fleet, decision: Placed | Unplaceable | None, answers: tuple[NodeAnswer, ...]) -> str:
     match decision:
         case Placed(members=members):
             names = [fleet.nodes[m.node].name if m.node in fleet.nodes else m.node for m in members]
             return f"placed on {' and '.join(names)}"
-        case Unplaceable(reason=reason):
-            return reason
+        case Unplaceable(reason=reason, kept=kept):
+            return reason if kept is None else f"{reason}; {kept.why}"
         case None:
             takers = sum(answer.refusal is None for answer in answers)
             return f"not decided yet; {takers} of {len(answers)} nodes could take it"
 
 
-def policy_of(receipt: Receipt | None) -> Policy:
-    """The policy that a receipt names; the default one without a receipt, or for a text that names none."""
+def policy_of(receipt: Receipt | None) -> Policy | None:
+    """The policy that a receipt names; None without a receipt, or for a text that names none."""
     try:
-        return Policy() if receipt is None else parse_policy(receipt.policy)
+        return None if receipt is None else parse_policy(receipt.policy)
     except BadPolicy:
-        return Policy()
+        return None
 
 
 def _known(fleet: Fleet, id: ReplicaId) -> ReplicaView:
@@ -195,14 +188,15 @@ def _known(fleet: Fleet, id: ReplicaId) -> ReplicaView:
     return view
 
 
-def _folded(commits: Iterable[Recorded]) -> Fleet:
-    fleet = Fleet()
+def _folded(commits: Iterable[Recorded]) -> tuple[Fleet, Suspects]:
+    fleet, suspects = Fleet(), Suspects()
     for commit in commits:
-        fleet.apply(commit)
-    return fleet
+        fleet.apply(suspects.read(commit))
+    return fleet, suspects
 
 
-def _last_decision(log: list[Recorded], id: ReplicaId) -> tuple[Placed | Unplaceable, int] | None:
+def last_decision(log: Sequence[Recorded], id: ReplicaId) -> tuple[Placed | Unplaceable, int] | None:
+    """The last placement of a replica, or that there is none, and the sequence of its commit."""
     for commit in reversed(log):
         if commit.aggregate == replica_aggregate(id):
             for fact in commit.facts:

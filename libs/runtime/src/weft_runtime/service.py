@@ -1,12 +1,9 @@
-"""A service's life: connect, start what it is made of, run until told to stop, stop in order, each part bounded.
-
-Root tasks have names; the first to end ends the service, and a quiet end is worth a word.
-"""
+"""A service's life: connect, start what it is made of, run until told to stop, stop in order, each part bounded."""
 
 import asyncio
 import secrets
 import signal
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +23,7 @@ from weft_runtime.health import Health
 from weft_runtime.leadership import Leadership
 from weft_runtime.lifeline import lifeline_closed
 from weft_runtime.logs import get_logger
+from weft_runtime.root_tasks import RootTasks
 from weft_runtime.service_connection import connected
 from weft_runtime.service_metrics import ServiceMetrics
 from weft_runtime.settings import BAD_SETTINGS, BadSetting, ServiceSettings
@@ -34,13 +32,11 @@ if TYPE_CHECKING:
     from faststream.nats import NatsBroker
 
 _log: Any = get_logger("weft.service")
-_CANCEL_AGAIN = 3.0
 
 Digest = Callable[[], str]
-Stop = Callable[[], Awaitable[None]]
 
 
-class Runtime:
+class Runtime(RootTasks):
     """What a service's start function gets: its connection, its log, its health, and where to put its tasks."""
 
     def __init__(
@@ -51,6 +47,7 @@ class Runtime:
         health: Health,
         instance: str,
     ) -> None:
+        super().__init__()
         self.name: Writer = name
         self.settings = settings
         self.instance = instance
@@ -63,8 +60,6 @@ class Runtime:
         self.own_http = False
         """Set by a service that serves health and metrics through an HTTP server of its own."""
         self.projections: dict[Projection, Digest | None] = {}
-        self._roots: dict[str, asyncio.Task[None]] = {}
-        self._stops: list[tuple[str, Stop, float]] = []
         self._leadership: Leadership | None = None
         self._heard: list[str] = []
 
@@ -110,14 +105,6 @@ class Runtime:
     def event_log(self, actor: str) -> EventLog:
         """The log on this service's connection, for those who append under another name than that of the service."""
         return EventLog(self.client, actor=actor, trace=traces.appending if traces.on() else None)
-
-    def spawn(self, name: str, work: Coroutine[Any, Any, Any]) -> None:
-        """Run a root task: its end, however it comes, ends the service."""
-        self._roots[name] = asyncio.create_task(work, name=name)
-
-    def on_stop(self, name: str, stop: Stop, timeout: float = 5.0) -> None:
-        """Call `stop` when the service ends, last registered first, for at most `timeout` seconds."""
-        self._stops.append((name, stop, timeout))
 
     def projection(
         self,
@@ -201,36 +188,11 @@ class Runtime:
                 self.settings.http_port,
             )
             self.spawn("http", http.serve())
-        done, _ = await asyncio.wait(self._roots.values(), return_when=asyncio.FIRST_COMPLETED)
-        status = 0
-        for task in done:
-            error = None if task.cancelled() else task.exception()
-            if error is not None:
-                _log.error("root task failed", task=task.get_name(), exc_info=error)
-                status = 1
-            elif task.get_name() not in ("signals", "lifeline"):
-                _log.error("root task ended", task=task.get_name())
-                status = 1
-            else:
-                _log.info("stops", asked_by=task.get_name())
-        return status
+        return await self.first_end()
 
     async def stop(self) -> None:
         """Stop in order: what registered for it, last first; then the root tasks; then the connection."""
-        for name, stop, timeout in reversed(self._stops):
-            try:
-                await asyncio.wait_for(stop(), timeout)
-            except Exception as error:
-                _log.warning("did not stop in order", part=name, error=repr(error))
-        left = set(self._roots.values())
-        for _ in range(2):  # a cancellation can get lost, see weft_eventlog.cancelling
-            for task in left:
-                task.cancel()
-            _, left = await asyncio.wait(left, timeout=_CANCEL_AGAIN)
-            if not left:
-                break
-        else:
-            _log.warning("did not end", tasks=[task.get_name() for task in left])
+        await self.end_all()
         try:
             made = self._made_broker
             await asyncio.wait_for(made.stop() if made else self.client.drain(), 3.0)
@@ -268,7 +230,7 @@ async def _live(
         return 0
     runtime = Runtime(name, settings, connecting.result(), health, instance)
     for task in ends:
-        runtime._roots[task.get_name()] = task
+        runtime.adopt(task)
     runtime.show_metrics()
     runtime.spawn("connection", _until_closed(closed, runtime.client))
     try:

@@ -61,6 +61,9 @@ class Place:
     """Folder of its certificate; empty: the one that it is started in."""
     data: str = ""
     """Folder of JetStream's store and the accounts; empty: the one that it is started in."""
+    store: int | None = None
+    """Bytes that the server takes for JetStream (`max_file_store`); None: three quarters of what is free at its start.
+    """
 
 
 IN_ITS_FOLDER = Place()
@@ -107,6 +110,7 @@ def render(
         "max_payload": DEFAULT_MAX_PAYLOAD_BYTES,
         "jetstream": {
             "store_dir": str(PurePosixPath(place.data, "jetstream")),
+            **({"max_file_store": place.store} if place.store is not None else {}),
             # Acknowledged means on the disk: by default the server flushes every two minutes.
             "sync_interval": "always",
             "max_buffered_msgs": MAX_BUFFERED_MESSAGES,

@@ -13,7 +13,7 @@ from weft_identity.operator_mode import OperatorMode
 from weft_servers.port import LOOPBACK, bracketed
 
 DEFAULT_MAX_PAYLOAD_BYTES = 1 << 20
-_NO_LIMIT = 1 << 50
+NO_LIMIT = 1 << 50
 """Of storage, in bytes. The server's own would be three quarters of what is free at its start, against which it counts
 what streams reserve: a mesh that was made on a large disk then can't start on a small one, whatever it holds. Streams'
 limits follow the disk instead, and can be lowered; see `weft_contracts.disk`."""
@@ -89,7 +89,7 @@ class NatsConf:
             "logfile_max_num": 3,
             "jetstream": {
                 "store_dir": str(self.store),
-                "max_file_store": _NO_LIMIT,
+                "max_file_store": NO_LIMIT,
                 # Acknowledged means on the disk: by default the server flushes every two minutes.
                 "sync_interval": "always",
                 "max_buffered_msgs": MAX_BUFFERED_MESSAGES,

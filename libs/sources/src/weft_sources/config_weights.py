@@ -4,10 +4,12 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from weft_contracts.facts.shape import MOST_FAULT, ModelShape
 from weft_contracts.facts.values import Weights
 from weft_contracts.shown import shown
 from weft_gguf.weights import KV_VALUE_BYTES
 
+from weft_sources.config_shape import shape_of_config
 from weft_sources.refused import SourceRefused
 
 MOST_CONFIG: Final = 4 << 20
@@ -37,13 +39,15 @@ def kv_bytes_per_token(layers: int, kv_heads: int, head_length: int) -> int:
     return 2 * layers * kv_heads * head_length * KV_VALUE_BYTES
 
 
-def weights_of_config(config: Mapping[str, Any], weight_bytes: int, where: str) -> Weights:
+def weights_of_config(
+    config: Mapping[str, Any], weight_bytes: int, where: str, tensors: Mapping[str, int] | str = ""
+) -> Weights:
     """The weights of a safetensors folder, from its `config.json` as Hugging Face models have it; `where` names that
-    file to people.
+    file to people; `tensors`: bytes by their type, or why the headers can't be read; empty: nobody did.
 
-    For latent attention (`kv_lora_rank`) the cache holds one compressed vector a token and layer. What is not told is
-    0. Raises SourceRefused where a part has another shape than that of any model, or a number is beyond `MOST_LAYERS`
-    or `MOST_NUMBER`.
+    The numbers are what they have always been, 0 where nothing is told; the shape counts closer, and names as its fault
+    what a claim needs and isn't told. Raises SourceRefused where a part has another shape than that of any model, or a
+    number is beyond `MOST_LAYERS` or `MOST_NUMBER`.
     """
     text, vision = _part(config, "text_config", where) or config, _part(config, "vision_config", where)
     layers = _number(text, "num_hidden_layers", where, MOST_LAYERS)
@@ -66,7 +70,14 @@ def weights_of_config(config: Mapping[str, Any], weight_bytes: int, where: str) 
         kv_heads=kv_heads,
         vision_heads=_number(vision, "num_attention_heads", where) or _number(vision, "num_heads", where),
         context_tokens=_number(text, "max_position_embeddings", where),
+        shape=_with_tensors(shape_of_config(config, text), tensors),
     )
+
+
+def _with_tensors(shape: ModelShape, tensors: Mapping[str, int] | str) -> ModelShape:
+    if isinstance(tensors, str):
+        return shape.model_copy(update={"fault": (tensors or shape.fault)[:MOST_FAULT]})
+    return shape.model_copy(update={"tensor_bytes": dict(tensors)})
 
 
 def _part(config: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:

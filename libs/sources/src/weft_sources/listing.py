@@ -18,7 +18,7 @@ from weft_sources.choice import choose
 from weft_sources.found import Found
 from weft_sources.hub import find_in_hub, hub_address
 from weft_sources.hub_folder import file_in_folder, find_in_folder, not_there
-from weft_sources.ranged import RangedFile
+from weft_sources.ranged import PIECE, RangedFile
 from weft_sources.refused import SourceAway, SourceRefused
 from weft_sources.safetensors_choice import MOST_INDEX
 from weft_sources.settings import SourceSettings
@@ -77,8 +77,8 @@ def local_file(source: RemoteSource, file: SourceFile, settings: SourceSettings)
     return None
 
 
-def open_ranged(source: RemoteSource, file: SourceFile, settings: SourceSettings) -> BinaryIO:
-    """A file of a listing, seekable and read-only, of which only what is read is fetched, in pieces of 1 MiB.
+def open_ranged(source: RemoteSource, file: SourceFile, settings: SourceSettings, piece: int = PIECE) -> BinaryIO:
+    """A file of a listing, seekable and read-only, of which only what is read is fetched, in pieces of so many bytes.
 
     At most 256 MiB come in all. Opening and reads raise SourceRefused.
     """
@@ -87,7 +87,7 @@ def open_ranged(source: RemoteSource, file: SourceFile, settings: SourceSettings
         return local.open("rb")
     if isinstance(source, HfSource) and settings.offline:
         raise not_there(source, settings.hub_folder)
-    raw = RangedFile(lambda: addresses(source, file, settings)[0], file, settings)
+    raw = RangedFile(lambda: addresses(source, file, settings)[0], file, settings, piece)
     return cast(BinaryIO, io.BufferedReader(raw, 1 << 16))
 
 

@@ -14,11 +14,11 @@ from weft_sources.settings import SourceSettings
 from weft_sources.web import check_status, size_of
 
 PIECE: Final = 1 << 20
-"""Bytes; what is asked for begins and ends at multiples of it."""
-MOST_CACHED: Final = 16
-"""Pieces kept, the latest used."""
-MOST_AT_ONCE: Final = 8
-"""Pieces of one request."""
+"""Bytes; what is asked for begins and ends at multiples of it, where no other size is given."""
+MOST_CACHED: Final = 16 << 20
+"""Bytes kept, the latest used."""
+MOST_AT_ONCE: Final = 8 << 20
+"""Bytes of one request."""
 MOST_READ: Final = 256 << 20
 """Bytes that one opened file may bring over the network, however it is read."""
 
@@ -26,7 +26,9 @@ MOST_READ: Final = 256 << 20
 class RangedFile(io.RawIOBase):
     """Seekable and read-only. Reads raise SourceRefused once more than 256 MiB would have come."""
 
-    def __init__(self, address: Callable[[], Address], file: SourceFile, settings: SourceSettings) -> None:
+    def __init__(
+        self, address: Callable[[], Address], file: SourceFile, settings: SourceSettings, piece: int = PIECE
+    ) -> None:
         """`address` is asked before each request, since a signed one ends. Nothing is asked before the first read."""
         super().__init__()
         self.name = file.name
@@ -34,6 +36,7 @@ class RangedFile(io.RawIOBase):
         self._address = address
         self._file = file
         self._settings = settings
+        self._piece_bytes = piece
         self._pieces: OrderedDict[int, bytes] = OrderedDict()
         self._position = 0
         self.came = 0
@@ -59,9 +62,9 @@ class RangedFile(io.RawIOBase):
         wanted = min(len(buffer), max(0, self.size - self._position))
         if not wanted:
             return 0
-        first, last = self._position // PIECE, (self._position + wanted - 1) // PIECE
-        piece = self._piece(first, min(last, first + MOST_AT_ONCE - 1))
-        inside = self._position - first * PIECE
+        first, last = self._position // self._piece_bytes, (self._position + wanted - 1) // self._piece_bytes
+        piece = self._piece(first, min(last, first + max(1, MOST_AT_ONCE // self._piece_bytes) - 1))
+        inside = self._position - first * self._piece_bytes
         given = piece[inside : inside + wanted]
         buffer[: len(given)] = given
         self._position += len(given)
@@ -73,10 +76,10 @@ class RangedFile(io.RawIOBase):
             last = number
             while last < until and last + 1 not in self._pieces:
                 last += 1
-            body = self._fetch(number * PIECE, min((last + 1) * PIECE, self.size))
+            body = self._fetch(number * self._piece_bytes, min((last + 1) * self._piece_bytes, self.size))
             for each in range(last, number - 1, -1):  # the nearest last, so that it stays longest
-                self._pieces[each] = body[(each - number) * PIECE : (each - number + 1) * PIECE]
-            while len(self._pieces) > MOST_CACHED:
+                self._pieces[each] = body[(each - number) * self._piece_bytes : (each - number + 1) * self._piece_bytes]
+            while len(self._pieces) > max(1, MOST_CACHED // self._piece_bytes):
                 self._pieces.popitem(last=False)
         self._pieces.move_to_end(number)
         return self._pieces[number]

@@ -51,6 +51,18 @@ exec env -i container=test SYSTEMD_UNIT_PATH=/etc/systemd/system PATH="$PATH" \
 """
 
 
+_MANAGER_OF_USER = f"""[Service]
+Type=notify
+User=NAME
+ExecStart={_MANAGER} --user --log-target=console --log-level=warning
+Environment=HOME=/home/NAME XDG_RUNTIME_DIR=/run/NAME
+RuntimeDirectory=NAME
+RuntimeDirectoryMode=0700
+Delegate=yes
+KillMode=mixed
+"""
+
+
 class NoMachine(AssertionError):
     """None can be booted here; the message says why."""
 
@@ -107,6 +119,16 @@ class Booted:
             env=environment,
             stdin=subprocess.DEVNULL,
         )
+
+    def user(self, name: str) -> "User":
+        """Somebody without any right, whose own manager runs as a login would start it."""
+        self.write("/etc/sysusers.d/people.conf", f'u {name} - "{name}" /home/{name} /bin/sh\n', 0o644)
+        self.write(f"/etc/systemd/system/{name}.service", _MANAGER_OF_USER.replace("NAME", name), 0o644)
+        steps = f"systemd-sysusers && install -d -o {name} /home/{name} && systemctl daemon-reload"
+        done = self.run("sh", "-c", f"{steps} && systemctl start {name}.service")
+        if done.returncode:
+            raise NoMachine(f"{name}'s manager could not be started: {done.stderr}")
+        return User(self, name)
 
     def weft(self, *words: str, timeout: float = 60.0, **settings: str) -> subprocess.CompletedProcess[str]:
         """Run a command line of Weft there."""
@@ -177,6 +199,28 @@ class Booted:
         except OSError:
             return ""
         return self.run("systemctl", "is-system-running").stdout
+
+
+class User:
+    """Somebody of a booted machine."""
+
+    def __init__(self, booted: Booted, name: str) -> None:
+        self._booted = booted
+        self._name = name
+
+    def run(self, *command: str, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
+        """Run a command as they would. Its status is not judged."""
+        as_them = ("setpriv", f"--reuid={self._name}", f"--regid={self._name}", "--init-groups")
+        own = {"HOME": f"/home/{self._name}", "XDG_RUNTIME_DIR": f"/run/{self._name}"}
+        return self._booted.run(*as_them, *command, timeout=timeout, **own)
+
+    def weft(self, *words: str, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
+        """Run a command line of Weft."""
+        return self.run(sys.executable, "-m", "weft_cli", *words, timeout=timeout)
+
+    def show(self, unit: str, name: str) -> str:
+        """What their manager says of a unit."""
+        return self.run("systemctl", "--user", "show", unit, f"--property={name}", "--value").stdout.strip()
 
 
 def _child(pid: int) -> int:

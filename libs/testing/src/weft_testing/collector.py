@@ -118,25 +118,9 @@ class Collector:
         return [span for span in self.spans if span.trace_id == trace_id]
 
     def _take(self, body: bytes) -> None:
-        request = ExportTraceServiceRequest.FromString(body)
-        for resource in request.resource_spans:
-            service = {each.key: each.value.string_value for each in resource.resource.attributes}["service.name"]
-            found = [
-                CollectedSpan(
-                    service,
-                    span.name,
-                    span.trace_id.hex(),
-                    span.span_id.hex(),
-                    span.parent_span_id.hex(),
-                    {each.key: _value(each.value) for each in span.attributes},
-                    span.start_time_unix_nano,
-                    span.end_time_unix_nano,
-                )
-                for scope in resource.scope_spans
-                for span in scope.spans
-            ]
-            with self._lock:
-                self._spans.extend(found)
+        found = spans_of(body)
+        with self._lock:
+            self._spans.extend(found)
 
     def _take_records(self, body: bytes) -> None:
         request = ExportLogsServiceRequest.FromString(body)
@@ -157,6 +141,28 @@ class Collector:
             ]
             with self._lock:
                 self._records.extend(found)
+
+
+def spans_of(body: bytes) -> list[CollectedSpan]:
+    """What one post to `/v1/traces` carries."""
+    found: list[CollectedSpan] = []
+    for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+        service = {each.key: each.value.string_value for each in resource.resource.attributes}["service.name"]
+        found += [
+            CollectedSpan(
+                service,
+                span.name,
+                span.trace_id.hex(),
+                span.span_id.hex(),
+                span.parent_span_id.hex(),
+                {each.key: _value(each.value) for each in span.attributes},
+                span.start_time_unix_nano,
+                span.end_time_unix_nano,
+            )
+            for scope in resource.scope_spans
+            for span in scope.spans
+        ]
+    return found
 
 
 def _value(value: Any) -> Any:

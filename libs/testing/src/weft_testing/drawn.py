@@ -10,6 +10,7 @@ from weft_contracts.engines import BUILTIN, EngineProfile
 from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.source import HfSource, HttpsSource, S3Source, SourceFile, UploadSource
 from weft_contracts.facts.values import ENGINE_NAME, Backend, InstalledBackend, ModelSpec
+from weft_contracts.policies import PlacementPolicy, PolicyWeights
 from weft_contracts.secrets import SECRET_NAME
 
 ENGINES: st.SearchStrategy[str] = st.sampled_from(sorted(BUILTIN)) | st.from_regex(ENGINE_NAME, fullmatch=True)
@@ -79,11 +80,16 @@ st.register_type_strategy(
     ),
 )
 st.register_type_strategy(ModelSpec, st.builds(ModelSpec, engine=ENGINES))
+POLICIES = st.from_regex("[a-z][a-z0-9-]{0,8}", fullmatch=True)
+_WEIGHTS = st.builds(PolicyWeights, idle=st.floats(0.1, 9), spread=st.floats(0, 9))
+st.register_type_strategy(PlacementPolicy, st.builds(PlacementPolicy, name=POLICIES, weights=_WEIGHTS))
 
 
 def drawn(fact: type[Fact], **given: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Facts of one type: some fields as given, the rest by their types."""
     patterned = {"engine": ENGINES} if "engine" in fact.model_fields else {}
+    if str(fact.model_fields["type"].default).startswith("policy_") and "name" in fact.model_fields:
+        patterned = {"name": POLICIES}
     if "secret" in str(fact.model_fields["type"].default):
         patterned = {name: drawn_by for name, drawn_by in _OF_SECRETS.items() if name in fact.model_fields}
     return st.builds(fact, **{**patterned, **given})

@@ -1,6 +1,6 @@
 """A log in the hand with a fleet that follows it: for benches, and for tests of what decides on a fleet."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from weft_contracts.commit import Cause, Recorded
@@ -39,8 +39,10 @@ class FleetLog(HandLog):
         builtins: tuple[str, ...] = ("tiny",),
         kind: NodeKind = "worker",
         host: str = "127.0.0.1",
+        reads: Mapping[str, int] | None = None,
     ) -> NodeId:
-        """A healthy node with one device for each of `memory` (bytes)."""
+        """A healthy node with one device for each of `memory` (bytes). `reads`: the facts that its worker reads in
+        versions above 1; None: none."""
         id = NodeId(f"n-{name}")
         devices = tuple(
             Device.model_validate({"index": index, "vendor": vendor, "name": "in memory", "memory": size})
@@ -59,7 +61,10 @@ class FleetLog(HandLog):
             node_kind=kind,
         )
         self.add(node(id), joined, Approved(by="t-1"))
-        self.add(machine(id), Reported(hardware=hardware, backends=backends, builtins=builtins, agent_version="1"))
+        reported = Reported(
+            hardware=hardware, backends=backends, builtins=builtins, agent_version="1", reads=dict(reads or {})
+        )
+        self.add(machine(id), reported)
         self.add(node(id), Healthy())
         return id
 

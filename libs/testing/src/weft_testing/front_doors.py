@@ -1,6 +1,6 @@
 """People who ask a mesh of several gateways at a steady rate, as a balancer in front of them would have them do: who
 is refused a connection, is hung up on before the first byte of an answer, or is told that the gateway stops or starts,
-asks the next one.
+asks the next one. Each is asked twice at most: who is late may meet one before it listens and the other as it stops.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ import httpx
 
 from weft_testing.story import until
 
+ROUNDS = 2
 WHOLE_S = 60.0
 """A stream that takes longer hangs."""
 _NOT_TAKEN = (httpx.ConnectError, httpx.ConnectTimeout, httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
@@ -36,7 +37,7 @@ class Stream:
     first_s: float
     """Seconds to the first word, further tries included; infinity: none came."""
     doors: int
-    """How many gateways it was sent to."""
+    """How often it was sent to a gateway."""
     text: str
     trouble: str | None
     """What its client saw instead of a whole answer."""
@@ -103,7 +104,7 @@ class FrontDoors:
 
     async def _stream(self, client: httpx.AsyncClient, turn: int) -> None:
         began, words, trouble, door = time.monotonic(), _Words(), None, 0
-        for door in range(len(self._urls)):
+        for door in range(ROUNDS * len(self._urls)):
             trouble, words = None, _Words()
             try:
                 async with asyncio.timeout(WHOLE_S):

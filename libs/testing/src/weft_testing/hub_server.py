@@ -88,6 +88,8 @@ class HubServer:
         """Requests to the hub and to its CDN by method and path, without queries: `GET /api/models/a/b`."""
         self.wholes: Counter[str] = Counter()
         """Files of the CDN that were asked for from end to end, by name: a header is read by ranges."""
+        self.given: Counter[str] = Counter()
+        """Bytes of each file that the CDN gave, by name."""
         self.tokens_at_cdn: set[str] = set()
         """Authorizations that came to the CDN: there should be none."""
         self.broken: Callable[[str], int] = lambda path: 0
@@ -187,6 +189,8 @@ class HubServer:
                 for at in range(0, len(given), _MIB):
                     self.hold(path, start + at)
                     handler.wfile.write(given[at : at + _MIB])
+                with self._lock:
+                    self.given[file] += len(given)
                 if self.after is not None and len(body) > self.after:
                     handler.close_connection = True
                 return None

@@ -1,9 +1,9 @@
 """Tiny models made for tests: random weights and ones that recite, as GGUF files and as folders of safetensors."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import gguf
 import numpy as np
@@ -59,17 +59,7 @@ def write_model(
     model.add_head_count_kv(HEADS)
     model.add_layer_norm_rms_eps(1e-5)
     model.add_rope_dimension_count(WIDTH // HEADS)
-    model.add_vocab_size(len(vocabulary))
-    model.add_tokenizer_model("gpt2")
-    model.add_tokenizer_pre("gpt-2")
-    model.add_token_list(vocabulary)
-    plain = len(vocabulary) - len(SPECIAL)
-    model.add_token_types([gguf.TokenType.CONTROL] * len(SPECIAL) + [gguf.TokenType.NORMAL] * plain)
-    model.add_token_merges(merges)
-    model.add_bos_token_id(0)
-    model.add_eos_token_id(2)
-    model.add_add_bos_token(False)
-    model.add_chat_template(TEMPLATE)
+    add_tokenizer(model, vocabulary, merges)
     model.add_tensor("token_embd.weight", embedding.astype(np.float16))
     model.add_tensor("output.weight", output.astype(np.float16))
     model.add_tensor("output_norm.weight", np.ones(WIDTH, np.float32))
@@ -81,11 +71,31 @@ def write_model(
         model.add_tensor(f"blk.{layer}.ffn_down.weight", block(WIDTH, INNER).astype(np.float16))
         for name in ("attn_norm", "ffn_norm"):
             model.add_tensor(f"blk.{layer}.{name}.weight", np.ones(WIDTH, np.float32))
+    write_out(model)
+    return path
+
+
+def add_tokenizer(model: gguf.GGUFWriter, words: Sequence[str], merges: Sequence[str] = MERGES) -> None:
+    """A byte-level tokenizer with `SPECIAL` as the first words, and the template."""
+    model.add_vocab_size(len(words))
+    model.add_tokenizer_model("gpt2")
+    model.add_tokenizer_pre("gpt-2")
+    model.add_token_list(words)
+    plain = len(words) - len(SPECIAL)
+    model.add_token_types([gguf.TokenType.CONTROL] * len(SPECIAL) + [gguf.TokenType.NORMAL] * plain)
+    model.add_token_merges(merges)
+    model.add_bos_token_id(0)
+    model.add_eos_token_id(2)
+    model.add_add_bos_token(False)
+    model.add_chat_template(TEMPLATE)
+
+
+def write_out(model: gguf.GGUFWriter) -> None:
+    """Write a GGUF file with all that was added."""
     model.write_header_to_file()
     model.write_kv_data_to_file()
     model.write_tensors_to_file()
     model.close()
-    return path
 
 
 def write_random_model(path: Path) -> Path:
@@ -143,7 +153,6 @@ def write_folder(
     template: str = TEMPLATE,
 ) -> Path:
     """A Llama of two blocks in a folder with safetensors. `chunks`: further tokens, each a text of its own."""
-    words_in_all = len(VOCABULARY) + len(chunks)
     tensors = {"model.embed_tokens.weight": embedding, "lm_head.weight": output}
     tensors["model.norm.weight"] = np.ones(WIDTH)
     shapes = {f"self_attn.{name}_proj": (WIDTH, WIDTH) for name in "qkvo"}
@@ -155,26 +164,42 @@ def write_folder(
             tensors[f"model.layers.{layer}.{name}.weight"] = np.ones(WIDTH)
     folder.mkdir()
     write_safetensors(folder / "model.safetensors", tensors)
+    config = {
+        "hidden_size": WIDTH,
+        "intermediate_size": INNER,
+        "num_hidden_layers": LAYERS,
+        "num_attention_heads": HEADS,
+        "num_key_value_heads": HEADS,
+        "vocab_size": len(VOCABULARY) + len(chunks),
+        "max_position_embeddings": CONTEXT,
+    }
+    write_small_files(folder, config, VOCABULARY, chunks=chunks, template=template)
+    return folder
+
+
+def write_small_files(
+    folder: Path,
+    config: Mapping[str, object],
+    words: Sequence[str],
+    *,
+    chunks: Sequence[str] = (),
+    template: str = TEMPLATE,
+) -> None:
+    """Configuration and tokenizer of a Llama, `config` over what all of these have in common; `words`: as
+    `add_tokenizer` takes them; `chunks`: further tokens, each a text of its own."""
     added = [{"id": i, "content": each, "special": True} for i, each in enumerate(SPECIAL)]
-    added += [{"id": len(VOCABULARY) + i, "content": each, "special": False} for i, each in enumerate(chunks)]
+    added += [{"id": len(words) + i, "content": each, "special": False} for i, each in enumerate(chunks)]
     plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
     letters = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
-    words = {"type": "BPE", "vocab": {each: i for i, each in enumerate(VOCABULARY)}, "merges": MERGES}
-    files: dict[str, dict[str, Any]] = {
+    files: dict[str, Mapping[str, object]] = {
         "config.json": {
             "architectures": ["LlamaForCausalLM"],
             "model_type": "llama",
-            "hidden_size": WIDTH,
-            "intermediate_size": INNER,
-            "num_hidden_layers": LAYERS,
-            "num_attention_heads": HEADS,
-            "num_key_value_heads": HEADS,
-            "vocab_size": words_in_all,
-            "max_position_embeddings": CONTEXT,
             "rms_norm_eps": 1e-5,
             "tie_word_embeddings": False,
             "bos_token_id": 0,
             "eos_token_id": 2,
+            **config,
         },
         "tokenizer_config.json": {
             "tokenizer_class": "PreTrainedTokenizerFast",
@@ -187,21 +212,31 @@ def write_folder(
             "added_tokens": [{**plain, **each} for each in added],
             "pre_tokenizer": letters,
             "decoder": letters,
-            "model": words,
+            "model": {"type": "BPE", "vocab": {each: i for i, each in enumerate(words)}, "merges": MERGES},
         },
     }
     for name, content in files.items():
         (folder / name).write_text(json.dumps(content))
-    return folder
 
 
-def write_safetensors(path: Path, tensors: dict[str, Weights]) -> None:
-    """Weights in half precision: a header in JSON with its length before it, then the bytes."""
+_DTYPES: Final = {"float32": "F32", "float16": "F16", "bfloat16": "BF16"}
+
+
+def write_safetensors(path: Path, tensors: Mapping[str, Weights], dtype: str = "float16") -> None:
+    """Weights as `float16`, `float32` or `bfloat16`: a header in JSON with its length before it, then the bytes."""
     header: dict[str, Any] = {}
-    data = b""
+    data = bytearray()
     for name, tensor in tensors.items():
-        written = tensor.astype("<f2").tobytes()
-        header[name] = {"dtype": "F16", "shape": tensor.shape, "data_offsets": [len(data), len(data) + len(written)]}
-        data += written
+        begin = len(data)
+        data += _written(tensor, dtype)
+        header[name] = {"dtype": _DTYPES[dtype], "shape": tensor.shape, "data_offsets": [begin, len(data)]}
     text = json.dumps(header).encode()
-    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        file.write(data)
+
+
+def _written(tensor: Weights, dtype: str) -> bytes:
+    if dtype == "bfloat16":  # the upper half of a float32
+        return (tensor.astype("<f4").view(np.uint32) >> 16).astype("<u2").tobytes()
+    return tensor.astype("<f4" if dtype == "float32" else "<f2").tobytes()

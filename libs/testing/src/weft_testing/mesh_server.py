@@ -83,12 +83,12 @@ class MeshServer:
     def _observer(self, name: str) -> trust.Credentials:
         return self.trust.user(trust.Account.OBSERVERS, name, observer_grants(catalogue.observer(name)))
 
-    async def root(self) -> Client:
+    async def root(self, **options: Any) -> Client:
         """Connect with every right inside MESH: for looking, and for what no service may do."""
         from weft_identity.grants import FULL
 
         credentials = self.trust.user(trust.Account.MESH, "root", FULL)
-        return await self.connect(credentials.token, KeyPair.from_seed(credentials.seed), "_INBOX", {})
+        return await self.connect(credentials.token, KeyPair.from_seed(credentials.seed), "_INBOX", options)
 
     async def close_clients(self) -> None:
         """Close every client."""
@@ -108,6 +108,7 @@ class MeshServer:
             self.errors.append(str(error))
 
         settings: dict[str, Any] = {
+            "servers": self.url,
             "user_jwt_cb": token.encode,
             "signature_cb": lambda nonce: base64.b64encode(key.sign(nonce.encode())),  # pyright: ignore
             "inbox_prefix": inbox.encode(),
@@ -118,7 +119,7 @@ class MeshServer:
         }
         client = OneSocket()
         self._clients.append(client)
-        await client.connect(self.url, **(settings | options))
+        await client.connect(**(settings | options))
         return client
 
 

@@ -20,6 +20,7 @@ import httpx
 import psutil
 from weft_servers import port
 
+from weft_testing.decisions_again import decide_again
 from weft_testing.mesh_processes import MeshProcesses
 
 READY_S = 120.0
@@ -53,6 +54,8 @@ class MeshUnderTest(MeshProcesses):
 
     command = "up"
     """The one that brings it up."""
+    decides_again = True
+    """Whether its log's decisions are computed again before it ends. Not where a story writes what no service would."""
 
     def __init__(
         self,
@@ -81,7 +84,13 @@ class MeshUnderTest(MeshProcesses):
     def close(self) -> None:
         """End it, and this object. What a launcher should have ended and did not is ended by force."""
         try:
-            self.down()
+            try:
+                # a mesh off loopback hands its log to nobody without a key
+                lives = self._launcher is not None and self._launcher.poll() is None
+                if self.decides_again and lives and self.url.startswith("http://"):
+                    decide_again(self.http, self.url)
+            finally:
+                self.down()
         finally:
             self.http.close()
             if self._held is not None:

@@ -1,10 +1,12 @@
 """Puts the gateway together."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, cast
 
 from prometheus_client import REGISTRY
+from weft_contracts.commit import Recorded
 from weft_contracts.ids import NodeId
 from weft_eventlog import blobs
 from weft_eventlog.credentials import get_credential
@@ -23,6 +25,7 @@ from weft_gateway.inbound.admin.backends import Backends
 from weft_gateway.inbound.admin.brake import Brake
 from weft_gateway.inbound.admin.engine_profiles import EngineProfiles
 from weft_gateway.inbound.admin.events import Events
+from weft_gateway.inbound.admin.explanations import Explanations
 from weft_gateway.inbound.admin.files import Files
 from weft_gateway.inbound.admin.keys import APIKeys
 from weft_gateway.inbound.admin.load import Load
@@ -33,8 +36,12 @@ from weft_gateway.inbound.admin.node_caps import NodeCaps
 from weft_gateway.inbound.admin.node_labels import NodeLabels
 from weft_gateway.inbound.admin.node_models import NodeModels
 from weft_gateway.inbound.admin.nodes import Nodes
+from weft_gateway.inbound.admin.plans import Plans
+from weft_gateway.inbound.admin.policies import Policies
+from weft_gateway.inbound.admin.remedy_search import RemedySearch
 from weft_gateway.inbound.admin.replicas import Replicas
 from weft_gateway.inbound.admin.requests import RequestsForChange
+from weft_gateway.inbound.admin.scheduling import SchedulingOfModels
 from weft_gateway.inbound.admin.status import Status
 from weft_gateway.inbound.admin.tokens import RegistrationTokens
 from weft_gateway.inbound.admin.upgrade import Upgrades
@@ -63,15 +70,18 @@ from weft_gateway.inbound.openai.hot_routes import HotRoutes
 from weft_gateway.inbound.openai.inference import inference_router
 from weft_gateway.inbound.openai.models import OpenAIModels
 from weft_gateway.inbound.page.routes import Page
-from weft_gateway.inbound.progress_poller import ProgressPoller
+from weft_gateway.inbound.progress_poller import progress_poller
+from weft_gateway.outbound.activations import Activations
 from weft_gateway.outbound.changes import Changes
 from weft_gateway.outbound.connection_pool import ConnectionPool
+from weft_gateway.outbound.demand_signal import DemandSignal
 from weft_gateway.outbound.fetched_card_files import FetchedCardFiles
 from weft_gateway.outbound.first_key import FirstKey
 from weft_gateway.outbound.key_names import KeyNames
 from weft_gateway.outbound.log_space import LogSpace
 from weft_gateway.outbound.sealed_values import SealedValues
 from weft_gateway.outbound.tls import gateway_tls
+from weft_gateway.projections.fleet_marks import FleetMark, FleetMarks
 from weft_gateway.projections.lazy_tables import LazyTables
 from weft_gateway.projections.memory import Memory
 from weft_gateway.settings import GatewaySettings
@@ -89,15 +99,38 @@ async def start(runtime: Runtime) -> None:
 
     memory = Memory()
     directory, tokens, requests = memory.directory, memory.tokens, memory.requests
-    projection = runtime.projection("directory", memory.fold, memory, on_restored=memory.on_restored)
+
+    async def earlier(position: int) -> FleetMark | None:
+        assert projection.snapshots is not None
+        past = Memory()
+        mark = await projection.snapshots.earlier(runtime.log, position, past)
+        return None if mark is None else FleetMark(past.directory.fleet, mark.suspects)
+
+    marks = FleetMarks(earlier)
+
+    def fold(commits: Sequence[Recorded]) -> None:
+        memory.fold(commits)
+        marks.folded(directory.fleet, lambda: projection.suspect_marks)
+
+    projection = runtime.projection("directory", fold, memory, on_restored=memory.on_restored)
+    first = None
+    if settings.first_key is not None:
+        first = FirstKey(settings.first_key, memory.keys.views, projection, runtime.log, runtime.health)
     authenticator = Authenticator(
         settings.policy,
         memory.keys,
         projection.caught_up.is_set,
+        first_key_known=lambda: first is None or first.known,
         cors=settings.cors,
         trusted_proxies=networks(settings.trusted_proxies),
     )
-    metrics = Metrics(models=settings.metrics_models, exists=lambda name: directory.model(name) is not None)
+    log_space = LogSpace(settings.nats_store, lambda: projection.position)
+    changes = Changes(runtime.log, lambda: client.is_connected, log_space, projection.wait_for)
+    metrics = Metrics(
+        models=settings.metrics_models,
+        exists=lambda name: directory.model(name) is not None,
+        stands=directory.stands_for,
+    )
     pool = ConnectionPool(
         runtime.instance,
         directory.endpoints,
@@ -118,14 +151,15 @@ async def start(runtime: Runtime) -> None:
         request_log=settings.request_log,
         attribution_key=settings.key_of_digests(),
         prompts=prompt_step,
+        activations=Activations(changes, runtime.name),
     )
     unary = UnaryDispatcher(dispatcher, metrics, runtime.instance, request_log=settings.request_log)
     loads = ModelLoads(dispatcher, unary)
-    REGISTRY.register(ModelMetrics(loads, metrics.models))
-    log_space = LogSpace(settings.nats_store, lambda: projection.position)
-    changes = Changes(runtime.log, lambda: client.is_connected, log_space)
+    signal = DemandSignal(client, runtime.instance, loads.demand)
+    REGISTRY.register(ModelMetrics(loads, metrics.models, metrics.sweep))
     asking = Asking(changes, requests, settings.outcome_wait_s)
     people = LazyTables(settings.database(), runtime.log, projection, directory, requests)
+    people.load()
 
     async def credential(node: NodeId) -> bytes | None:
         return await get_credential(client, node)
@@ -135,6 +169,7 @@ async def start(runtime: Runtime) -> None:
     logs = ReplicaLogs(directory, tls.node)
     heartbeats = Heartbeats(directory)
     board = ProgressBoard()
+    remedies = RemedySearch()
     quota = RegistrationQuota(
         memory.registrations, JoinLimits(settings.waiting_nodes, settings.waiting_nodes_per_token)
     )
@@ -143,6 +178,7 @@ async def start(runtime: Runtime) -> None:
         Install(settings.install_folder).router,
         inference_router(),
         OpenAIModels(directory, prompting.standing).router,
+        SchedulingOfModels(directory, asking).router,  # before nodes: none is called `scheduling`
         Nodes(directory, asking, people.lists, heartbeats).router,
         NodeLabels(directory, asking).router,
         NodeCaps(directory, asking).router,
@@ -160,9 +196,12 @@ async def start(runtime: Runtime) -> None:
         NodeSecrets(directory, sealed.copy).router,
         NodeFiles(directory).router,
         heartbeats.router,
-        Models(directory, asking, people.lists).router,
+        Models(directory, asking, people.lists, remedies, lambda: projection.suspects).router,
         Uploads(directory, tls.node).router,
         Aliases(directory, asking).router,
+        Explanations(directory, runtime.log, remedies, lambda: projection.suspects, marks).router,
+        Plans(directory, lambda: projection.suspects).router,
+        Policies(directory, asking).router,
         Replicas(people.lists).router,
         logs.router,
         RequestsForChange(requests, changes, people.lists).router,
@@ -245,10 +284,10 @@ async def start(runtime: Runtime) -> None:
         await prompting.close()
 
     runtime.own_http = True
+    runtime.on_stop("demand", signal.leave)
     runtime.on_stop("requests", stop, settings.finish_wait_s + ACCEPTED_S + 2.0)
     runtime.follow(projection, directory.fleet.digest)
-    if settings.first_key is not None:
-        first = FirstKey(settings.first_key, memory.keys.views, projection, runtime.log, runtime.health)
+    if first is not None:
         runtime.spawn("first key", first.run())
     runtime.spawn("http", server.serve(sockets=[listener]))
     runtime.spawn("requests", dispatcher.watch())
@@ -258,7 +297,8 @@ async def start(runtime: Runtime) -> None:
         runtime.spawn("prompt watch", watch.run())
     runtime.spawn("log watch", watch_log())
     runtime.spawn("tables", people.run())
-    runtime.spawn("progress", ProgressPoller(runtime, directory, board).run())
+    runtime.spawn("demand", signal.run())
+    runtime.spawn("progress", progress_poller(runtime, directory, board).run())
     host, port = listener.getsockname()[:2]
     _log.info("listening", host=host, port=port)
 

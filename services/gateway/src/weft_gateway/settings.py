@@ -92,7 +92,8 @@ class GatewaySettings(ServiceSettings):
     """Servers that may be asked though their address is private or they speak plain http: `host` or `host:port`, with
     commas between. The hub's own counts as named."""
     metrics_models: Annotated[int, Field(ge=1, le=10_000)] = 100
-    """Models with figures of their own at `/metrics`, the first that are asked; others' are `_other`'s together."""
+    """Models with figures of their own at `/metrics`, the first that are asked; others' are `_other`'s together. As
+    many pairs of an alias and a model."""
     install_folder: Path | None = None
     """What machines without Weft are installed from that are to join, as `weft up` lays it out; none: `/install` has
     nothing."""

@@ -1,9 +1,11 @@
 """How a model stands, and what can be hoped for while no replica of it answers."""
 
-from weft_contracts.facts.model import Deleted, Unservable
+from weft_contracts.facts.eviction import UsesRead
+from weft_contracts.facts.model import Deleted, Sized, Unservable
 from weft_contracts.facts.node import Approved, Assigned, Expired, Joined, Removed
-from weft_contracts.facts.replica import Evicted, Placed, Unplaceable
+from weft_contracts.facts.replica import Evicted, KeptForNow, Placed, Unplaceable
 from weft_contracts.facts.run import Failed, Loading, Ready, RunFact, Stopped
+from weft_contracts.facts.sizing import DemandSeen, ScalingPolicy, SizingReceipt
 from weft_contracts.facts.source import SimulatedSource
 from weft_contracts.facts.values import Addresses, DeviceClaim, Member, ModelSpec, Receipt
 from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId, TokenId
@@ -68,7 +70,7 @@ class Toy:
 
     def hope(self) -> Unavailability:
         fleet = self.log.fleet
-        return why_unavailable(fleet.models[ID], fleet.replicas.values(), fleet.nodes.values())
+        return why_unavailable(fleet.models[ID], fleet.replicas.values(), fleet.nodes.values(), fleet.rooms)
 
 
 def test_a_replica_without_a_place_is_placed_then_loads_then_answers() -> None:
@@ -199,8 +201,28 @@ def test_a_model_without_replicas_is_placing_where_it_wants_some_and_empty_where
     assert Unavailability(True, "Model 'toy' has no replica yet.") == toy.hope()
     toy.log.model("toy", SPEC.model_copy(update={"min_replicas": 0}))
     assert ModelStanding("empty", None, 0, 0) == toy.whole()
-    none = Unavailability(False, "Model 'toy' has no replica, and none is wanted.", permanent=True)
-    assert none == toy.hope()
+    assert Unavailability(True, "Model 'toy' sleeps: a request wakes it.", sleeps=True) == toy.hope()
+
+
+def test_a_model_that_was_let_go_says_why_it_sleeps_and_one_that_was_woken_is_on_its_way() -> None:
+    toy = Toy()
+    toy.log.model("toy", SPEC.model_copy(update={"min_replicas": 0}))
+    toy.log.add(model(ID), sized(0, was=1, why="nothing ran or waited for 300 s"))
+    toy.log.retire(REPLICA)
+
+    reason = "it sleeps until it is asked: nothing ran or waited for 300 s"
+    assert ModelStanding("empty", reason, 0, 0) == toy.whole()
+    assert toy.hope().sleeps
+
+    toy.log.add(model(ID), sized(1, was=0, why="a request waits for it"))
+
+    assert ModelStanding("placing", None, 0, 0) == toy.whole()
+    assert Unavailability(True, "Model 'toy' has no replica yet.") == toy.hope()
+
+
+def sized(replicas: int, *, was: int, why: str) -> Sized:
+    receipt = SizingReceipt(position=1, decided_at=1.0, seed=0, policy=ScalingPolicy(), seen=DemandSeen())
+    return Sized(replicas=replicas, was=was, places=8, why=why, receipt=receipt)
 
 
 def test_a_deleted_model_is_that_whatever_still_runs() -> None:
@@ -227,6 +249,21 @@ def test_an_evicted_or_retired_replica_is_not_wanted() -> None:
     toy.place()
     toy.ready()
     assert ModelStanding("ready", None, 1, 1, serves=1) == toy.whole()
+
+
+def test_who_waits_for_what_others_hold_waits_and_is_told_why() -> None:
+    toy = Toy()
+    kept = KeptForNow(why="ending m-x-1 of x on a would make room, but it was used", read=UsesRead())
+    no_room = Unplaceable(model=ID, revision=1, reason="no room", receipt=RECEIPT)
+    toy.log.add(replica(REPLICA), no_room)
+    assert not toy.hope().temporary
+    toy.log.add(replica(REPLICA), no_room.model_copy(update={"kept": kept}))
+    assert Unavailability(True, f"Model 'toy' has no place now: {kept.why}.") == toy.hope()
+    # and once something ends for it
+    toy.log.model("x", SPEC, replicas=1)
+    members = (Member(node=toy.node, rank=0, devices=()),)
+    toy.log.add(replica(ReplicaId("m-x-1")), Evicted(why="idle", waiting=REPLICA, model=ID, members=members, until=9.0))
+    assert Unavailability(True, "Model 'toy' is not ready: others end to make room for it.") == toy.hope()
 
 
 def test_where_one_of_several_has_no_place_the_model_is_placing_until_all_have_none() -> None:

@@ -1,6 +1,6 @@
 """Figures by model: so many models at once, however many there are."""
 
-from weft_gateway.domain.model_labels import OTHERS, ModelLabels
+from weft_gateway.domain.model_labels import OTHERS, AliasLabels, ModelLabels
 
 
 def test_the_first_so_many_have_figures_of_their_own_and_all_others_share_theirs() -> None:
@@ -19,3 +19,9 @@ def test_a_model_that_is_gone_makes_room_and_its_figures_end() -> None:
     labels.sweep()
     assert (["a"], "c", "b") == (gone, labels.label("c"), labels.label("b"))
     assert OTHERS == labels.label("a")
+
+
+def test_of_aliases_beyond_the_bound_neither_the_alias_nor_its_model_is_named() -> None:
+    labels = AliasLabels(2)
+    pairs = [("chat", "local"), ("chat", "cloud"), ("code", "local"), ("chat", "local")]
+    assert [*pairs[:2], (OTHERS, OTHERS), pairs[3]] == [labels.labels(*pair) for pair in pairs]

@@ -7,6 +7,7 @@ import pytest
 from weft_contracts.budget import parse_budget
 from weft_contracts.commit import Cause
 from weft_contracts.facts.fact import Fact
+from weft_contracts.facts.layout import Layout
 from weft_contracts.facts.lora import LoraAdapter
 from weft_contracts.facts.machine import FileFound, FileMissing, PressureChanged, Reported
 from weft_contracts.facts.mesh import BrakeSet
@@ -310,8 +311,22 @@ def test_a_spec_is_shown_as_it_was_asked_for_with_its_files_counted(source: Sour
         engine_args={"batch_tokens": 4},
         min_replicas=2,
         max_replicas=5,
+        spread_all=True,
         selector={"zone": "1"},
+        capability=("8.9", "gfx942"),
+        anti_affinity="front",
+        policy="mine",
+        priority=2,
         strategy="spread",
+        layout=Layout(
+            tensor_parallel=2,
+            pipeline_parallel=3,
+            gpus=("n-a:0", "n-b:1"),
+            gpus_per_replica=6,
+            preferred_nodes=("n-a",),
+            distributed=True,
+            cpu_offload=False,
+        ),
         weights=WEIGHTS,
         adapters=(LoraAdapter(name="l", path="/l", scale=0.5, bytes=6, fingerprint="f"),),
     )
@@ -319,6 +334,8 @@ def test_a_spec_is_shown_as_it_was_asked_for_with_its_files_counted(source: Sour
     assert said | {"files": {"count": 0, "bytes": 0}} == spec_shape(spec)
     fetched = spec.model_copy(update={"files": FILES})
     assert said | {"files": {"count": 2, "bytes": 14}} == spec_shape(fetched)
+    drafted = spec.model_copy(update={"draft": WEIGHTS})
+    assert said | {"files": {"count": 0, "bytes": 0}, "draft": said["weights"]} == spec_shape(drafted)
 
 
 def test_a_model_is_shown_with_how_it_stands() -> None:
@@ -340,6 +357,7 @@ def test_a_model_is_shown_with_how_it_stands() -> None:
         "digest": "d-1",
         "source": "simulated:",
         "spec": spec_shape(SPEC),
+        "size": None,
         "created_at": 5.5,
     } == shown
     detail = openai_model_detail(log.fleet.models[ID], 5.5, stands, "not compared yet")
@@ -417,6 +435,20 @@ def test_a_replica_is_shown_with_its_leaders_node_and_run(story: Story) -> None:
         "bytes": 13,
         "reason": None,
     } == replica_line(running(), "toy", story.log.fleet.nodes)
+
+
+def test_a_group_is_shown_with_what_ended_any_of_its_ranks(story: Story) -> None:
+    def reason(view: ReplicaView) -> str | None:
+        shown = replica_shape(view, "toy", story.log.fleet.nodes)["reason"]
+        assert shown == replica_line(view, "toy", story.log.fleet.nodes)["reason"]
+        return shown
+
+    ended = changed(RUN, phase="stopped", stopped="exited", reason="killed")
+    assert "it starts again after: killed" == reason(changed(THERE, runs={A: RUN, NodeId("n-b"): ended}))
+    assert "it starts again after: killed" == reason(changed(THERE, runs={NodeId("n-b"): ended}))
+    anew = changed(THERE, restarted="rank 1 on b ended: killed")
+    assert "all its ranks start again: rank 1 on b ended: killed" == reason(anew)
+    assert reason(changed(running(), restarted="rank 1 on b ended: killed")) is None
 
 
 def test_what_a_replica_has_not_yet_is_null(story: Story) -> None:

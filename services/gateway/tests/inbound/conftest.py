@@ -35,7 +35,7 @@ from weft_gateway.inbound.inference.limits import Limits
 from weft_gateway.inbound.inference.model_loads import ModelLoads
 from weft_gateway.inbound.inference.prompt_step import PromptStep
 from weft_gateway.inbound.inference.prompting import Prompting
-from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
+from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher, Waking
 from weft_gateway.inbound.inference.unary_dispatcher import UnaryDispatcher
 from weft_gateway.inbound.metrics import Metrics
 from weft_gateway.inbound.openai.hot_routes import HotRoutes
@@ -106,13 +106,18 @@ class Front:
         trusted: str = "",
         cards: CardFiles | None = None,
         submits: bool = False,
+        activations: Waking | None = None,
     ) -> None:
         """`cards`: models' small files; `submits`: prompts are made here wherever that can be."""
         self.log = HandLog()
         self.directory = Directory()
         self.log.listen(self._fold)
         self.registry = CollectorRegistry()
-        self.metrics = Metrics(self.registry, exists=lambda name: self.directory.model(name) is not None)
+        self.metrics = Metrics(
+            self.registry,
+            exists=lambda name: self.directory.model(name) is not None,
+            stands=self.directory.stands_for,
+        )
 
         def readmitted(state: EndpointState) -> None:
             self.directory.changed.fire()
@@ -128,6 +133,7 @@ class Front:
             request_log=noting is not None,
             attribution_key=noting,
             prompts=PromptStep(self.prompting, submits=submits, counted=self.metrics.prompt_made),
+            activations=activations,
         )
         self.ready = True
         self.keys = Keys()

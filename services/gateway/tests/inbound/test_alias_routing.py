@@ -288,9 +288,16 @@ async def test_figures_and_the_log_are_the_models_with_the_alias_beside(fronts: 
         await answered(await asked(fronts, front), local)
     line = next(each for each in logs if each["event"] == "request")
     assert ("local", "chat") == (line["model"], line["alias"])
-    labels = {"alias": "chat", "model": "local", "error_type": ""}
-    assert 1 == value(front.registry, "weft_gateway_aliased_total", **labels)
+    alias = {"alias": "chat", "model": "local", "error_type": ""}
+    assert 1 == value(front.registry, "weft_gateway_aliased_total", **alias)
     labels = {"gen_ai_operation_name": "chat", "gen_ai_request_model": "local", "error_type": ""}
+    assert 1 == value(front.registry, "gen_ai_server_request_duration_seconds_count", **labels)
+    # while it stands for that model, and no longer
+    front.metrics.sweep()
+    assert 1 == value(front.registry, "weft_gateway_aliased_total", **alias)
+    an_alias(front, "order", CLOUD)
+    front.metrics.sweep()
+    assert value(front.registry, "weft_gateway_aliased_total", **alias) is None
     assert 1 == value(front.registry, "gen_ai_server_request_duration_seconds_count", **labels)
 
 

@@ -7,6 +7,7 @@ import pytest
 import weft_api
 import weft_gateway
 from fastapi import FastAPI
+from weft_contracts.facts.layout import Layout
 from weft_contracts.facts.lora import LoraAdapter
 from weft_contracts.facts.machine import FileFound, FileMissing
 from weft_contracts.facts.source import BuiltinSource, PathSource, SimulatedSource
@@ -29,6 +30,7 @@ from weft_gateway.inbound.admin.backends import Backends
 from weft_gateway.inbound.admin.brake import Brake
 from weft_gateway.inbound.admin.engine_profiles import EngineProfiles
 from weft_gateway.inbound.admin.events import Events
+from weft_gateway.inbound.admin.explanations import Explanations
 from weft_gateway.inbound.admin.files import Files
 from weft_gateway.inbound.admin.keys import APIKeys
 from weft_gateway.inbound.admin.load import Load
@@ -38,8 +40,11 @@ from weft_gateway.inbound.admin.node_caps import NodeCaps
 from weft_gateway.inbound.admin.node_labels import NodeLabels
 from weft_gateway.inbound.admin.node_models import NodeModels
 from weft_gateway.inbound.admin.nodes import Nodes
+from weft_gateway.inbound.admin.plans import Plans
+from weft_gateway.inbound.admin.policies import Policies
 from weft_gateway.inbound.admin.replicas import Replicas
 from weft_gateway.inbound.admin.requests import RequestsForChange
+from weft_gateway.inbound.admin.scheduling import SchedulingOfModels
 from weft_gateway.inbound.admin.status import Status
 from weft_gateway.inbound.admin.tokens import RegistrationTokens
 from weft_gateway.inbound.admin.upgrade import Upgrades
@@ -103,8 +108,22 @@ def spec(source: Any) -> ModelSpec:
         engine_args={"a": 1, "b": "x", "c": True},
         min_replicas=4,
         max_replicas=5,
+        spread_all=True,
         selector={"zone": "a"},
+        capability=("8.9",),
+        anti_affinity="front",
+        policy="mine",
+        priority=2,
         strategy="spread",
+        layout=Layout(
+            tensor_parallel=2,
+            pipeline_parallel=3,
+            gpus=("n-a:0", "n-b:1"),
+            gpus_per_replica=6,
+            preferred_nodes=("n-a",),
+            distributed=True,
+            cpu_offload=False,
+        ),
         weights=WEIGHTS,
         adapters=(LoraAdapter(name="l", path="/l", scale=0.5, bytes=6, fingerprint="f"),),
     )
@@ -150,9 +169,13 @@ def api() -> dict[str, Any]:
         Files(NONE, NONE, NONE),
         Brake(NONE),
         Upgrades(NONE, NONE),
-        Models(NONE, NONE, NONE),
+        Models(NONE, NONE, NONE, NONE, NONE),
         Uploads(NONE),
         Aliases(NONE, NONE),
+        Explanations(NONE, NONE, NONE, NONE, NONE),
+        Plans(NONE, NONE),
+        Policies(NONE, NONE),
+        SchedulingOfModels(NONE, NONE),
         Replicas(NONE),
         RequestsForChange(NONE, NONE, NONE),
         Events(NONE, NONE),
@@ -167,6 +190,11 @@ def api() -> dict[str, Any]:
     ):
         app.include_router(part.router)
     return app.openapi()
+
+
+def test_each_type_of_the_api_has_a_name_of_its_own_that_programs_can_bear() -> None:
+    # what comes in and what goes out under one name would be told apart by `-Input` and `-Output`
+    assert [] == [name for name in api()["components"]["schemas"] if not name.isidentifier()]
 
 
 def test_no_route_of_the_api_is_silent_about_its_answer() -> None:

@@ -11,6 +11,7 @@ from weft_contracts.subjects import model
 from weft_gateway.domain.model_labels import OTHERS, ModelLabels
 from weft_gateway.inbound.inference.limits import Limits
 from weft_gateway.inbound.inference.model_loads import NOTHING, ModelLoad
+from weft_gateway.inbound.metrics import Metrics
 from weft_gateway.inbound.model_metrics import ModelMetrics
 
 from .conftest import Front
@@ -32,7 +33,7 @@ class Told:
 
     def __init__(self, front: Front) -> None:
         self._registry = front.registry
-        self._registry.register(ModelMetrics(front.loads, front.metrics.models))
+        self._registry.register(ModelMetrics(front.loads, front.metrics.models, front.metrics.sweep))
 
     def __call__(self, name: str, **labels: str) -> float | None:
         return self._registry.get_sample_value(f"weft_gateway_{name}", {"gen_ai_request_model": "local", **labels})
@@ -125,3 +126,31 @@ def test_the_others_tokens_never_become_fewer_whichever_of_them_goes_or_gets_a_p
     # when one is made again under its name, and counts from nothing
     loads.tokens = {"c": 4, "d": 1}
     assert (6, 112) == (told("c"), told(OTHERS))
+
+
+def test_aliases_have_as_many_figures_as_models_at_most_and_those_of_the_others_are_together() -> None:
+    stand = {(f"alias-{number}", f"model-{number}") for number in range(5)}
+    registry = CollectorRegistry()
+    metrics = Metrics(registry, models=2, stands=lambda alias, model: (alias, model) in stand)
+
+    def told() -> dict[tuple[str, str, str], float]:
+        return {
+            (sample.labels["alias"], sample.labels["model"], sample.labels["error_type"]): sample.value
+            for family in registry.collect()
+            for sample in family.samples
+            if sample.name == "weft_gateway_aliased_total"
+        }
+
+    for alias, model_name in sorted(stand):
+        for outcome in "ok", "stopping":
+            metrics.aliased(alias, model_name, outcome)
+    own = [("alias-0", "model-0"), ("alias-1", "model-1")]
+    assert {(*pair, why): 1 for pair in own for why in ("", "stopping")} | {
+        (OTHERS, OTHERS, "stopping"): 3,
+        (OTHERS, OTHERS, ""): 3,
+    } == told()
+    # when one stands for its model no more, its figures end and its place is another's
+    stand.remove(own[0])
+    metrics.sweep()
+    metrics.aliased("alias-4", "model-4", "ok")
+    assert {own[1], (OTHERS, OTHERS), ("alias-4", "model-4")} == {(alias, name) for alias, name, _ in told()}

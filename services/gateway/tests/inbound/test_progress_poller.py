@@ -10,12 +10,14 @@ from weft_contracts.signals import PROGRESS_BYTES, InstallSaid, NodeProgress
 from weft_contracts.subjects import node, node_signal
 from weft_eventlog import LastValue
 from weft_gateway.domain.progress_board import ProgressBoard
-from weft_gateway.inbound.progress_poller import ProgressPoller
+from weft_gateway.inbound.progress_poller import progress_poller
 from weft_gateway.projections.directory import Directory
+from weft_runtime.signal_poller import SignalPoller
 from weft_testing import HandLog
 
 ONE, TWO, STRANGER = NodeId("n-1"), NodeId("n-2"), NodeId("n-3")
 INSTALL = InstallSaid(engine="e", version="1", vendor="cpu", phase="fetching", package="torch", fetched=1, total=2)
+Poller = SignalPoller[NodeProgress]
 GOOD = NodeProgress(node=ONE, installs=(INSTALL,))
 
 
@@ -32,21 +34,21 @@ def board() -> ProgressBoard:
 
 
 @pytest.fixture
-def poller(board: ProgressBoard) -> ProgressPoller:
+def poller(board: ProgressBoard) -> Poller:
     """Of a gateway that knows two nodes."""
     directory, log = Directory(), HandLog()
     addresses = Addresses(host="127.0.0.1", http_port=1)
     for id in (ONE, TWO):
         joined = Joined(name=id, public_key="U", token=TokenId("t"), addresses=addresses)
         directory.fold([log.given(node(id), joined)])
-    return ProgressPoller(cast(Any, NoRuntime()), directory, board)
+    return progress_poller(cast(Any, NoRuntime()), directory, board)
 
 
 def said(by: NodeId, text: str) -> LastValue:
     return LastValue(node_signal(by, "progress"), text.encode())
 
 
-def test_what_a_node_says_is_its_own_whatever_name_it_gives(poller: ProgressPoller, board: ProgressBoard) -> None:
+def test_what_a_node_says_is_its_own_whatever_name_it_gives(poller: Poller, board: ProgressBoard) -> None:
     poller.take([said(TWO, GOOD.model_dump_json())], 1.0)
     assert [TWO] == board.nodes()
 
@@ -66,12 +68,12 @@ def test_what_a_node_says_is_its_own_whatever_name_it_gives(poller: ProgressPoll
         GOOD.model_dump_json() + " " * PROGRESS_BYTES,
     ],
 )
-def test_what_can_not_be_read_is_passed_over(poller: ProgressPoller, board: ProgressBoard, text: str) -> None:
+def test_what_can_not_be_read_is_passed_over(poller: Poller, board: ProgressBoard, text: str) -> None:
     assert text != GOOD.model_dump_json()
     poller.take([said(ONE, text), said(TWO, GOOD.model_dump_json())], 1.0)
     assert [TWO] == board.nodes()
 
 
-def test_nobody_listens_to_a_node_that_is_not_known(poller: ProgressPoller, board: ProgressBoard) -> None:
+def test_nobody_listens_to_a_node_that_is_not_known(poller: Poller, board: ProgressBoard) -> None:
     poller.take([said(STRANGER, GOOD.model_dump_json()), LastValue("weft.sig.other", b"{}")], 1.0)
     assert [] == board.nodes()

@@ -27,7 +27,7 @@ class Treasure:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.router = APIRouter()
-        for path in ("/api/treasure", "/v1/treasure", "/metrics"):
+        for path in ("/api/treasure", "/api/plans", "/v1/treasure", "/metrics"):
             self.router.add_api_route(path, self.give, methods=["GET", "POST", "DELETE"])
 
     async def give(self) -> str:
@@ -151,6 +151,11 @@ WITHOUT_A_KEY: Attempts = [
     ("an admin route, to change", asks("POST /api/treasure", body=b"{}"), 401),
     ("an admin route with a key for inference", asks("GET /api/treasure", bearer(GOOD)), 403),
     ("a change with a key to watch", asks("DELETE /api/treasure", bearer(WATCHES)), 403),
+    ("a question that changes nothing, without a key", asks("POST /api/plans", body=b"{}"), 401),
+    ("the same with a key for inference", asks("POST /api/plans", bearer(GOOD), body=b"{}"), 403),
+    ("its path by another method, with a key to watch", asks("DELETE /api/plans", bearer(WATCHES)), 403),
+    ("a path below it, with a key to watch", asks("POST /api/plans/", bearer(WATCHES), body=b"{}"), 403),
+    ("a change with a key to watch, by its method", asks("POST /api/treasure", bearer(WATCHES), body=b"{}"), 403),
     ("inference with a key to watch", chat(bearer(WATCHES)), 403),
     ("figures", asks("GET /metrics"), 401),
     ("figures with a key for inference", asks("GET /metrics", bearer(GOOD)), 403),
@@ -171,6 +176,7 @@ GOOD_ONES: list[tuple[str, bytes]] = [
     ("a page of the same origin", asks("GET /v1/models", bearer(GOOD), "origin: https://w.example", host="w.example")),
     ("behind a proxy", asks("GET /v1/models", bearer(GOOD), "x-forwarded-for: 10.0.0.1")),
     ("a key to watch", asks("GET /api/treasure", bearer(WATCHES))),
+    ("a question with a body, for a watcher", asks("POST /api/plans", bearer(WATCHES), body=b"{}")),
     ("an admin's change", asks("DELETE /api/treasure", bearer(ADMIN))),
     ("figures for a watcher", asks("GET /metrics", bearer(WATCHES))),
 ]

@@ -32,14 +32,20 @@ class Taken:
 
     def __init__(self) -> None:
         self.commits: list[Sequence[Commit]] = []
+        self.awaited: list[int] = []
 
-    async def append(self, *commits: Commit, timeout: float) -> None:
+    async def append(self, *commits: Commit, timeout: float) -> tuple[int, ...]:
         self.commits.append(commits)
+        return tuple(range(7, 7 + len(commits)))
+
+    async def folded(self, sequence: int, timeout: float) -> None:
+        self.awaited.append(sequence)
+        raise TimeoutError  # a fold that is slow fails nothing
 
     @property
     def changes(self) -> Changes:
         log: Any = SimpleNamespace(acting_as=lambda _: self)  # pyright: ignore
-        return Changes(log, lambda: True, LogSpace(None, lambda: 0))
+        return Changes(log, lambda: True, LogSpace(None, lambda: 0), self.folded)
 
 
 @pytest.mark.parametrize("fact", [CordonRequested(node=NodeId("n-a")), DeleteRequested(model=ModelId("m-a"))])
@@ -60,13 +66,21 @@ async def test_what_gateways_own_is_never_left_without_an_answer() -> None:
     assert ["key_revocation_requested", "fulfilled", "revoked"] == [f.type for each in batch for f in each.facts]
 
 
+async def test_what_gateways_own_is_answered_once_the_change_behind_the_outcome_is_folded_too() -> None:
+    taken = Taken()
+    await taken.changes.ask(ID, CordonRequested(node=NodeId("n-a")), "c", actor="somebody")
+    assert [] == taken.awaited
+    await taken.changes.ask(ID, KeyRevocationRequested(key=KeyId("k-1")), "c", actor="somebody", own=OWN)
+    assert [8] == taken.awaited
+
+
 async def test_what_no_commit_can_hold_is_refused_before_it_is_sent() -> None:
     # given a log that encodes what it is given, as the real one does before it sends
     class Encoding(Taken):
-        async def append(self, *commits: Commit, timeout: float) -> None:
+        async def append(self, *commits: Commit, timeout: float) -> tuple[int, ...]:
             for each in commits:
                 encode(each)
-            await super().append(*commits, timeout=timeout)
+            return await super().append(*commits, timeout=timeout)
 
     log = Encoding()
     # when

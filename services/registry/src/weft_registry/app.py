@@ -29,6 +29,7 @@ from weft_registry.outbound.log_size_watch import LogSizeWatch
 from weft_registry.outbound.memory_streams import MemoryStreams
 from weft_registry.outbound.revocations import Revocations
 from weft_registry.outbound.secret_copies import SecretCopies
+from weft_registry.outbound.stream_limits import StreamLimits
 from weft_registry.outbound.system_account import SystemAccount
 from weft_registry.outbound.topology import keep_topology
 from weft_registry.settings import RegistrySettings
@@ -85,7 +86,7 @@ async def start(runtime: Runtime) -> None:
     size = LogSizeWatch(runtime)
     REGISTRY.register(MeshMetrics(lambda: state.fleet, leases.silences, lambda: size.now))
     runtime.spawn("log size", size.run())
-    runtime.spawn("topology", keep_topology(runtime, system))
+    runtime.spawn("topology", keep_topology(runtime, system, StreamLimits(runtime, settings.nats_store_size)))
     runtime.spawn("memory streams", MemoryStreams(runtime, leadership).run())
     runtime.spawn("leases", leases.run())
     runtime.spawn("traffic", poller.run())

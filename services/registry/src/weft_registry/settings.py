@@ -3,13 +3,16 @@
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import ByteSize, Field, model_validator
+from weft_contracts import disk
 from weft_runtime.settings import ServiceSettings
 
 
 class RegistrySettings(ServiceSettings):
     """Environment variables `WEFT_…`, besides those that every service has."""
 
+    nats_store_size: Annotated[ByteSize, Field(ge=disk.SMALLEST_STORE, le=1 << 50)] | None = None
+    """Of each server of the log, such as `20GiB`, where its disk isn't this machine's: streams' limits then fit it."""
     trust: Path | None = None
     """Folder of the mesh's trust; without it no credential can be made and no worker can connect."""
     worker_nats_url: str | None = None
@@ -46,6 +49,8 @@ class RegistrySettings(ServiceSettings):
     def _fit_together(self) -> Self:
         if self.offline_after <= self.unhealthy_after:
             raise ValueError("WEFT_OFFLINE_AFTER must be more than WEFT_UNHEALTHY_AFTER")
+        if self.nats_store is not None and self.nats_store_size is not None:
+            raise ValueError("WEFT_NATS_STORE and WEFT_NATS_STORE_SIZE: the log's room is looked at, or said; set one")
         if (self.bootstrap_token_id is None) != (self.bootstrap_token_hash is None):
             raise ValueError("WEFT_BOOTSTRAP_TOKEN_ID and WEFT_BOOTSTRAP_TOKEN_HASH belong together: set both or none")
         if self.bootstrap_token_keys is not None and self.bootstrap_token_id is None:

@@ -254,3 +254,9 @@ def test_what_is_no_key_of_a_certificate_is_refused(story: Story) -> None:
     status, why = refusal(story.join(1, story.token(), certificate_key="AAAA"))
     assert 400 == status
     assert "on the curve P-256" in why
+
+
+@pytest.mark.parametrize("name", ["scheduling", "Scheduling"])
+def test_no_node_bears_a_name_that_the_api_means_otherwise(story: Story, name: str) -> None:
+    outcome = story.join(1, story.token(), name=name)
+    assert (400, f"no node can be called {name!r}, which the API means otherwise: choose another") == refusal(outcome)

@@ -54,7 +54,7 @@ def _recipe(count: int) -> BackendRecipe:
 def placing(files: tuple[SourceFile, ...], selector: dict[str, str]) -> list[Commit]:
     """What a scheduler says of a model of these files, for which a node must install an engine first, while many other
     nodes can't take it."""
-    log, state = FleetLog(), State(Rules().policy)
+    log, state = FleetLog(), State()
     recipe = large_recipe()
     log.add(MESH, BackendSet(recipe=recipe))
     labels = {key: value for key, value in selector.items() if not key.startswith("!")}

@@ -60,7 +60,7 @@ class Mesh:
     def __init__(self, rules: Rules | None = None) -> None:
         self.log = FleetLog()
         self.rules = rules or Rules()
-        self.state = State(self.rules.policy)
+        self.state = State()
         self.folded = 0
         self.now = 1000.0
 
@@ -343,9 +343,9 @@ def test_an_evicted_replica_leaves_its_node(mesh: Mesh):
     mesh.log.node("a", 8 * GIB)
     mesh.log.model("toy", spec(), replicas=1)
     mesh.settle()
-    mesh.log.add(replica(ONE), Evicted(why="made room"))
+    mesh.log.add(replica(ONE), Evicted(why="made room for another"))
     (fact,) = facts_of(mesh.settle(), Unassigned)
-    assert (ONE, "made room") == (fact.replica, fact.why)
+    assert (ONE, "made room for another") == (fact.replica, fact.why)
 
 
 def assign_group(mesh: Mesh) -> list[NodeId]:

@@ -10,12 +10,13 @@ from weft_contracts.facts.fact import Fact
 from weft_contracts.facts.machine import PressureChanged
 from weft_contracts.facts.model import Deleted
 from weft_contracts.facts.node import Assigned, Cordoned, Draining, Healthy, Removed, Resumed, Uncordoned, WentOffline
+from weft_contracts.facts.replica import Placed
 from weft_contracts.facts.run import Failed, Loading, Stopped
 from weft_contracts.facts.source import SimulatedSource
 from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import Incarnation, ModelId, NodeId, ReplicaId
 from weft_contracts.subjects import machine, model, node, run
-from weft_placement import Policy
+from weft_placement.verify import verify
 from weft_scheduler.domain.decide import decide
 from weft_scheduler.domain.rules import Rules
 from weft_scheduler.domain.state import State
@@ -51,7 +52,7 @@ class World:
             given = {"source": SimulatedSource(), "engine": "simulated", "strategy": strategy}
             args = {"memory_bytes": (index + 1) * GIB}
             self.log.model(id[2:], ModelSpec.model_validate({**given, "engine_args": args}), replicas=1)
-        self.state = State(Policy())
+        self.state = State()
         self.folded = 0
         self.now = 0.0
 
@@ -162,6 +163,10 @@ def test_no_order_of_events_overcommits_a_device_or_breaks_a_guard_or_places_whe
     assert again.digest() == world.state.fleet.digest()
     waiting = {id for _, group in world.state.waiting for id in group.replicas}
     assert set(again.waiting) == waiting
+    verified = verify(world.log.commits)
+    assert [] == verified.mismatches
+    placed = [fact for commit in world.log.commits for fact in commit.facts if isinstance(fact, Placed)]
+    assert len(placed) == verified.decisions["placed"]
 
 
 @settings(max_examples=60, deadline=None)
@@ -178,7 +183,7 @@ def test_a_scheduler_that_starts_anew_comes_to_the_same_rest(happenings: list[tu
             world.log.take([decision])
     else:
         raise AssertionError("the scheduler does not come to rest")
-    fresh = State(Policy())
+    fresh = State()
     fresh.fold(world.log.commits)
     assert [] == decide(fresh, Rules(), world.now, 1)
 

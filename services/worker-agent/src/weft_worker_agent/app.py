@@ -4,32 +4,29 @@ import asyncio
 import secrets
 import signal
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from prometheus_client import REGISTRY
-from weft_contracts.facts.machine import Reported
 from weft_contracts.facts.node import FilesWanted
 from weft_contracts.facts.values import ModelSpec
-from weft_contracts.processors import as_list
 from weft_contracts.subjects import worker_filters
 from weft_runtime import logs, web
 from weft_runtime.health import Health
-from weft_runtime.service_metrics import ServiceMetrics
 
-from weft_worker_agent.inbound.backends_loop import BackendsLoop, told
+from weft_worker_agent.inbound.backends_loop import BackendsLoop
 from weft_worker_agent.inbound.claim_loop import watch_claims
 from weft_worker_agent.inbound.disk_loop import watch_disks
-from weft_worker_agent.inbound.file_metrics import show_files
 from weft_worker_agent.inbound.files import listening
 from weft_worker_agent.inbound.files_loop import FilesLoop
 from weft_worker_agent.inbound.log_connection import LogConnection
 from weft_worker_agent.inbound.machine_loop import MachineWatch
-from weft_worker_agent.inbound.node_metrics import NodeMetrics
 from weft_worker_agent.inbound.node_routes import node_routes
 from weft_worker_agent.inbound.node_server import caller_roles, node_server
 from weft_worker_agent.inbound.own_drain import OwnDrain
+from weft_worker_agent.inbound.own_engines import OwnEngines
+from weft_worker_agent.inbound.own_metrics import show_metrics
+from weft_worker_agent.inbound.own_starts import own_starts
 from weft_worker_agent.inbound.pressure_loop import PressureWatch
 from weft_worker_agent.inbound.progress_loop import ProgressWatch
 from weft_worker_agent.inbound.secrets_loop import SecretsLoop
@@ -38,20 +35,13 @@ from weft_worker_agent.inbound.stopping import Stopping
 from weft_worker_agent.inbound.store_loop import used, watch_store
 from weft_worker_agent.inbound.storing_loop import StoringLoop
 from weft_worker_agent.inbound.wake import Wake
-from weft_worker_agent.outbound.backends.build_tools import tools_there
-from weft_worker_agent.outbound.backends.environments import InstalledBackend
-from weft_worker_agent.outbound.backends.installer import Installer
 from weft_worker_agent.outbound.files.begun_ahead import BegunAhead
-from weft_worker_agent.outbound.files.gguf_slots import GgufSlots
 from weft_worker_agent.outbound.files.node_files import NodeFiles
 from weft_worker_agent.outbound.files.peers import Peers
-from weft_worker_agent.outbound.files.publishing import Publishing
 from weft_worker_agent.outbound.files.source_secrets import SourceSecrets
 from weft_worker_agent.outbound.machine import inventory
 from weft_worker_agent.outbound.machine.accelerators.nvidia import Nvml
 from weft_worker_agent.outbound.machine.accelerators.search import search
-from weft_worker_agent.outbound.machine.backends import environments
-from weft_worker_agent.outbound.machine.numa_nodes import numa_nodes
 from weft_worker_agent.outbound.mesh.certificate import NodeCertificate
 from weft_worker_agent.outbound.mesh.credential import Credential
 from weft_worker_agent.outbound.mesh.gateway import Gateway
@@ -62,10 +52,7 @@ from weft_worker_agent.outbound.mesh.mesh_trust import MeshTrust
 from weft_worker_agent.outbound.mesh.node_secrets import NodeSecrets
 from weft_worker_agent.outbound.mesh.readers import Readers
 from weft_worker_agent.outbound.mesh.registration import registration
-from weft_worker_agent.outbound.processes.host_entry import HostContext
-from weft_worker_agent.outbound.processes.host_starts import HostStarts
 from weft_worker_agent.outbound.processes.hosts import Hosts
-from weft_worker_agent.outbound.processes.numa_choice import NumaChoice
 from weft_worker_agent.outbound.processes.supervisor_client import SupervisorClient
 from weft_worker_agent.projections.own_log import OwnLog
 from weft_worker_agent.settings import WorkerSettings
@@ -91,30 +78,10 @@ class Agent:
         self._holder = f"worker-{secrets.token_hex(4)}"
         self._supervisor = SupervisorClient(supervisor_socket)
         self._own = OwnLog()
-        own = environments(settings.backends)
-        for fault in own.wrong:
-            _log.warning("an engine's own environment is not used", reason=fault)
-        for fault in inventory.engine_faults():
-            _log.warning("an engine is not used", reason=fault)
+        self._engines = OwnEngines(settings, lambda: self._installs_changed())
         trust = MeshTrust(certificate, settings.token[1]) if certificate is not None else None
         self._gateway = Gateway(settings.gateway_url, identity, trust=trust)
         node_secrets = NodeSecrets(self._gateway)
-        self._own_environments = own.found
-        self._installer: Installer | None = None
-        if settings.install == "all":
-            self._installer = Installer(
-                settings.backends_folder,
-                settings.package_sources,
-                silence_s=settings.install_silence,
-                at_once=settings.install_at_once,
-                jobs=settings.install_jobs or max(1, int(inventory.processors() / settings.parts)),
-                changed=lambda: self._installs_changed(),
-            )
-        tls_folder = certificate.folder if certificate is not None else None
-        threads = settings.threads(inventory.processors() / settings.parts)
-        nodes = numa_nodes(settings.parts) if settings.numa == "bind" else ()
-        if nodes:
-            _log.info("engines are kept to NUMA nodes", nodes={n.index: as_list(n.processors) for n in nodes})
         self._files = NodeFiles(
             settings.store_folder,
             SourceSecrets(settings.model_sources, node_secrets),
@@ -129,40 +96,21 @@ class Agent:
         self._storing = (
             StoringLoop(store, self._expected_files, lambda: self._files.fetches.there) if store is not None else None
         )
-        starts = HostStarts(
-            HostContext(
-                identity.node,
-                settings.http_host,
-                tls_folder,
-                time.monotonic,
-                lambda: self._changed(),
-                settings.metadata_self_host,
-            ),
+        starts = own_starts(
+            settings,
+            identity,
             self._supervisor,
-            launches=settings.state / "launch",
-            pythons={engine: it.python for engine, it in own.found.items()},
-            engines=inventory.known(own.found, self._installed),
-            installer=self._installer,
-            python=settings.engine_python,
-            first_port=settings.grpc_port,
-            canary_after_s=settings.canary_after,
-            secrets=node_secrets,
-            threads=threads,
-            numa=NumaChoice(identity.node, nodes, threads),
-            fetches=self._files.fetches,
-            publishing=Publishing(
-                GgufSlots(settings.state / "slots"),
-                self_host=settings.metadata_self_host,
-                most_bytes=settings.metadata_most_bytes,
-            ),
+            self._engines,
+            self._files,
+            node_secrets,
+            tls_folder=certificate.folder if certificate is not None else None,
+            changed=lambda: self._changed(),
         )
         self._hosts = Hosts(starts)
         self._backends: BackendsLoop | None = None
-        if self._installer is not None:
+        if (installer := self._engines.installer) is not None:
             keep = settings.install_keep
-            self._backends = BackendsLoop(
-                self._own, self._hosts, self._installer, keep, lambda: self._installs_changed()
-            )
+            self._backends = BackendsLoop(self._own, self._hosts, installer, keep, lambda: self._installs_changed())
         self._files_loop = FilesLoop(
             self._own,
             self._files.fetches,
@@ -176,7 +124,9 @@ class Agent:
         self._health = Health()
         self._nvml = Nvml()
         use = settings.use
-        self._machine = MachineWatch(self._base_report(), use, lambda: search(self._nvml), lambda: self._changed())
+        self._machine = MachineWatch(
+            self._engines.report(self._hosts), use, lambda: search(self._nvml), lambda: self._changed()
+        )
         if self._backends is not None:
             self._machine.install_fault = self._backends.fault
         self._machine.files_fault = self._files_loop.fault
@@ -190,10 +140,19 @@ class Agent:
                 lambda: self._changed(),
                 lambda: self._machine.accelerators,
             )
-        self._progress = ProgressWatch(identity.node, self._hosts, self._installer, settings.install_overdue)
+        self._progress = ProgressWatch(identity.node, self._hosts, self._engines.installer, settings.install_overdue)
         self._lease: LeaseThread | None = None
         self._log_connection: LogConnection | None = None
-        self._show_metrics()
+        show_metrics(
+            identity,
+            self._files,
+            self._own,
+            self._hosts,
+            self._pressure,
+            self._health,
+            lease=lambda: self._lease,
+            connection=lambda: self._log_connection,
+        )
         self._own_drain = OwnDrain(self._gateway, self._own)
         self._host_changed = Wake()
         self._stopping = Stopping(
@@ -237,7 +196,7 @@ class Agent:
             "secrets": self._secrets.run(),
             "pulse": self._beat(),
             "machine": self._machine.run(),
-            "disks": watch_disks(lambda: self._machine.rebase(self._base_report()), lambda: bool(self._room)),
+            "disks": watch_disks(self._rebase, lambda: bool(self._engines.room)),
             "progress": self._progress.run(),
             "store": watch_store(self._own, self._hosts, self._files.fetches, self._gateway),
             "wanted files": self._files_loop.run(),
@@ -261,34 +220,12 @@ class Agent:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            if self._installer is not None:
-                await self._installer.close()
+            if self._engines.installer is not None:
+                await self._engines.installer.close()
             await self._files.close()
             await self._nvml.close()
             await self._hosts.close()
             self._supervisor.close()
-
-    def _show_metrics(self) -> None:
-        """Let `/metrics` tell of this node and of its agent."""
-        show_files(self._files.fetches)
-        pressure = self._pressure
-        REGISTRY.register(
-            NodeMetrics(
-                self._identity.node,
-                lambda: self._own.part,
-                lambda: {i: one.settled or 0 for i, one in pressure.now.items()} if pressure is not None else {},
-                self._hosts.memory,
-                self._hosts.loads,
-                lambda: self._lease,
-            )
-        )
-        REGISTRY.register(
-            ServiceMetrics(
-                "worker-agent",
-                self._health,
-                lambda: self._log_connection is not None and self._log_connection.reporting is not None,
-            )
-        )
 
     def _new_log_connection(self, http_port: int) -> LogConnection:
         settings = self._settings
@@ -327,35 +264,13 @@ class Agent:
         part = self._own.part
         return [*(each.fact.spec for each in part.assignments.values()), *part.file_wishes.wanted.values()]
 
-    @property
-    def _installed(self) -> tuple[InstalledBackend, ...]:
-        return self._installer.installed if self._installer is not None else ()
-
-    def _base_report(self) -> Reported:
-        """What the node says of itself, without its accelerators."""
-        settings = self._settings
-        return inventory.report(
-            settings.models or settings.store_folder,
-            settings.parts,
-            tuple(one.vendor for one in settings.use.simulated),
-            self._own_environments,
-            self._installed,
-            settings.backends_folder if self._installer is not None else None,
-            told(self._installed, self._hosts.environments),
-            settings.package_sources.own_index(),
-            self._room,
-            tools_there(),
-        )
-
-    @property
-    def _room(self) -> Mapping[str, int]:
-        """What engines that the disk had too little for must have free, by recipe."""
-        return self._installer.room if self._installer is not None else {}
-
     def _installs_changed(self) -> None:
         """An engine was installed, or could not be."""
-        self._hosts.starts.engines = inventory.known(self._own_environments, self._installed)
-        self._machine.rebase(self._base_report())
+        self._hosts.starts.engines = inventory.known(self._engines.environments, self._engines.installed)
+        self._rebase()
+
+    def _rebase(self) -> None:
+        self._machine.rebase(self._engines.report(self._hosts))
 
     def _changed(self) -> None:
         """Something about a host changed."""

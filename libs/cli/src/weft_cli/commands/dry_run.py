@@ -1,4 +1,4 @@
-"""`weft deploy --dry-run`: would it fit, where, and why not elsewhere, computed here from the log."""
+"""`weft deploy --dry-run`: would it fit, where, and why not elsewhere; computed by the gateway."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -7,86 +7,73 @@ from weft_client import api
 from weft_client.failure import Failure
 from weft_client.gateway import Gateway
 from weft_client.units import size
-from weft_contracts.facts.values import ModelSpec
-from weft_contracts.source_keys import source_key
-from weft_fleet import Fleet
-from weft_placement import DryRun
-from weft_placement import dry_run as computed
-from weft_placement.explain import Explanation
 
-from weft_cli import event_pages, outcome
-from weft_cli.commands.explain import as_object, show
+from weft_cli import outcome
+from weft_cli.commands.explain import show
 from weft_cli.commands.found_source import found_in_words
 
 if TYPE_CHECKING:
-    from weft_api import Deployed
+    from weft_api import Deployed, DryRun, ReplicaExplanation
 
 
 def show_dry_run(gateway: Gateway, name: str, spec: Mapping[str, Any], *, as_json: bool) -> None:
     """Print where each replica would go, with every node's answer; of a source that workers fetch, what one of them
     found there. Raises Failure if a replica has no place."""
     answer = api.dry_run(gateway, name, spec)
-    fleet = Fleet()
-    for commit in event_pages.commits(gateway):
-        fleet.apply(commit)
-    dry_run = computed(fleet, name, ModelSpec.model_validate(spec), pinned=answer.get("source"))
+    plan = answer.get("plan")
+    if plan is None:
+        raise Failure("the gateway is of an earlier version and doesn't say where replicas would go: upgrade it")
     if as_json:
-        outcome.show(_object(name, dry_run, answer))
+        outcome.show(_object(name, plan, answer))
     else:
-        _show(name, dry_run, found_in_words(answer))
-    if not dry_run.fits:
-        have = f"only {dry_run.staying + dry_run.placed}" if dry_run.staying + dry_run.placed else "none"
-        of = "replica" if dry_run.wanted == 1 else f"{dry_run.wanted} replicas"
-        raise Failure(f"{have} of the {of} of {name} would fit: {dry_run.explanations[-1].outcome}")
+        _show(name, plan, answer)
+    if not plan["fits"]:
+        have = plan["staying"] + plan["placed"]
+        of = "replica" if plan["wanted"] == 1 else f"{plan['wanted']} replicas"
+        where = plan["replicas"][-1]["outcome"]
+        raise Failure(f"{f'only {have}' if have else 'none'} of the {of} of {name} would fit: {where}")
 
 
-def beginning(name: str, dry_run: DryRun) -> str:
+def beginning(name: str, revision: str, plan: "DryRun") -> str:
     """What would come of it, in a line: how many replicas there would be, and how many of them have a place."""
-    weights = dry_run.spec.weights
-    of = f" ({weights.architecture}, {size(weights.weight_bytes)} of weights)" if weights.weight_bytes else ""
-    have = "1 stays as it is" if dry_run.staying == 1 else f"{dry_run.staying} stay as they are"
-    parts = [have] if dry_run.staying else []
-    placed = dry_run.placed
-    if missing := dry_run.wanted - dry_run.staying:
+    of = f" ({plan['architecture']}, {size(plan['weight_bytes'])} of weights)" if plan["weight_bytes"] else ""
+    have = "1 stays as it is" if plan["staying"] == 1 else f"{plan['staying']} stay as they are"
+    parts = [have] if plan["staying"] else []
+    placed = plan["placed"]
+    if missing := plan["wanted"] - plan["staying"]:
         parts.append(f"{placed or 'none'} of {missing} new ones {'has' if placed == 1 else 'have'} a place")
-    replicas = "1 replica" if dry_run.wanted == 1 else f"{dry_run.wanted} replicas"
+    replicas = "1 replica" if plan["wanted"] == 1 else f"{plan['wanted']} replicas"
     told = ", ".join(parts) or "none to place"
-    return f"dry run: {name}{of} would be revision {dry_run.revision} with {replicas}: {told}"
+    return f"dry run: {name}{of} would be revision {revision} with {replicas}: {told}"
 
 
-def _show(name: str, dry_run: DryRun, found: str) -> None:
-    print(beginning(name, dry_run))
-    if found:
+def _show(name: str, plan: "DryRun", answer: "Deployed") -> None:
+    print(beginning(name, answer["revision"], plan))
+    if found := found_in_words(answer):
         print(f"  {found}")
-    for same in _alike(dry_run.explanations):
+    for same in alike(plan["replicas"]):
         print()
         show(same[0])
         if len(same) > 1:
-            print(f"\n{_more(len(same) - 1)} like it, up to {same[-1].replica}")
+            print(f"\n{_more(len(same) - 1)} like it, up to {same[-1]['replica']}")
     print()
 
 
-def _object(name: str, dry_run: DryRun, answer: "Deployed") -> dict[str, Any]:
+def _object(name: str, plan: "DryRun", answer: "Deployed") -> dict[str, Any]:
     return {
         "name": name,
-        "revision": dry_run.revision,
-        "wanted": dry_run.wanted,
-        "staying": dry_run.staying,
-        "placed": dry_run.placed,
-        "fits": dry_run.fits,
-        "source": source_key(dry_run.spec.source),
-        "files": [file.model_dump() for file in dry_run.spec.files],
+        "revision": int(answer["revision"]),
+        **plan,
         "licence": answer.get("licence"),
         "gated": bool(answer.get("gated")),
-        "replicas": [as_object(each) for each in dry_run.explanations],
     }
 
 
-def _alike(found: Sequence[Explanation]) -> list[list[Explanation]]:
+def alike(found: "Sequence[ReplicaExplanation]") -> "list[list[ReplicaExplanation]]":
     """In their order, those together that come out the same: a score differs a little with each that is placed."""
-    groups: list[list[Explanation]] = []
+    groups: list[list[ReplicaExplanation]] = []
     for each in found:
-        if groups and groups[-1][0].outcome == each.outcome:
+        if groups and groups[-1][0]["outcome"] == each["outcome"]:
             groups[-1].append(each)
         else:
             groups.append([each])

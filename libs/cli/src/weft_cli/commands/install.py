@@ -68,12 +68,17 @@ def run(wanted: Wanted, *, now: bool, only_print: bool, as_json: bool) -> None:
     if where.system:
         _make_user(where, done)
         _give(wanted, where)
+    before = target.read_text() if target.exists() else ""
     _write(target, text, done)
     if where.runs:
         _call(*where.manager, "daemon-reload")
     if now:
         _call(*where.manager, "enable", unit.name, bound_s=_BOUND_S)
-        _call(*where.manager, "restart", unit.name, bound_s=_start_bound(unit))
+        if wanted.part == "worker" and unit_file.of_another_release(before, text) and _active(where, unit.name):
+            # Its supervisor starts its agent from the new release, and engines run on.
+            _call(*where.manager, "reload", unit.name, bound_s=_BOUND_S)
+        else:
+            _call(*where.manager, "restart", unit.name, bound_s=_start_bound(unit))
     done.runs = now
     if as_json:
         show({"unit": done.unit, "made": done.files, "started": done.runs})
@@ -236,6 +241,11 @@ def _own_files(part: Part, where: Places, state: str | None) -> list[Path]:
 def _start_bound(unit: Unit) -> float:
     service = dict(dict(unit.sections)["Service"])
     return float(service.get("TimeoutStartSec", "90")) + float(service["TimeoutStopSec"])
+
+
+def _active(where: Places, name: str) -> bool:
+    command = [*where.manager, "is-active", "--quiet", name]
+    return subprocess.run(command, capture_output=True, check=False, timeout=_BOUND_S).returncode == 0
 
 
 def _call(*command: str, bound_s: float = _BOUND_S) -> None:

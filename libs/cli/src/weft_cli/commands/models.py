@@ -1,13 +1,13 @@
-"""`weft deploy`, `weft remove`, `weft retry`."""
+"""`weft deploy`, `weft remove`, `weft retry`, `weft rollback`."""
 
 import json
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from weft_client import api
+from weft_client import api, routes
 from weft_client.failure import Exit, Failure
 from weft_client.gateway import Refused
 from weft_client.remote_sources import remote_source, title_of
@@ -21,8 +21,15 @@ from weft_cli import locate
 from weft_cli.commands import uploads
 from weft_cli.commands.found_source import found_in_words
 from weft_cli.commands.progress import watch
-from weft_cli.option_names import DEPLOY, naming_options
+from weft_cli.option_names import BOUNDS, DEPLOY, naming_options
 from weft_cli.outcome import show, tell
+
+if TYPE_CHECKING:  # types alone
+    from weft_api import Deployed
+    from weft_client.gateway import Gateway
+
+_DIGITS = 9
+"""Of a number of replicas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +39,36 @@ class DeployOptions:
     name: str | None = None
     engine: str | None = None
     engine_args: tuple[str, ...] = ()
-    replicas: int | None = None
+    replicas: str | None = None
+    """A number, or `all`: one on each node that matches."""
     context: int | None = None
     concurrency: int | None = None
     loras: tuple[str, ...] = ()
     source_secret: str | None = None
+    policy: str | None = None
+    least: int | None = None
+    most: int | None = None
+    """0: no upper bound."""
+    selector: str | None = None
+    capability: tuple[str, ...] = ()
+    anti_affinity: str | None = None
+    layout: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What is fixed of how a copy lies over devices, in the spec's fields."""
+    priority: int | None = None
+    max_surge: int | None = None
+    max_unavailable: int | None = None
+    progress_s: float | None = None
+
+    @property
+    def rules(self) -> dict[str, float]:
+        """What its rollouts may do, as far as that was said."""
+        said = {"max_surge": self.max_surge, "max_unavailable": self.max_unavailable, "progress_s": self.progress_s}
+        return {name: value for name, value in said.items() if value is not None}
+
+    @property
+    def sleeps(self) -> bool:
+        """Whether none is to run until it is asked."""
+        return self.replicas == "0" or self.least == 0
 
 
 def deploy(
@@ -58,27 +90,43 @@ def deploy(
     asked = spec(source, wanted)
     model = None if path is None else uploads.looked_at(path, quiet=as_json)
     asked |= {} if model is None else model.spec
-    with naming_options(DEPLOY), _told_of_name(name):
+    with naming_options(_options(wanted)), _told_of_name(name):
         if dry_run:
             from weft_cli.commands.dry_run import show_dry_run
 
             show_dry_run(gateway, name, asked, as_json=as_json)
             return
-        answer = api.deploy(gateway, name, asked)
+        answer = _deployed(gateway, name, asked, wanted)
     if not as_json:
         print(f"{name} is accepted as revision {answer.get('revision', '?')}", flush=True)
         if found := found_in_words(answer):
             print(f"  {found}", flush=True)
     sent = None
-    if model is not None and wanted.replicas != 0:  # nobody waits for what none is to run
+    if model is not None and not wanted.sleeps:  # nobody waits for what none is to run
         sent = uploads.send(gateway, answer, model, quiet=as_json)
-    if wait_s and wanted.replicas != 0:
+    if wait_s and not wanted.sleeps:
         watch(gateway, name, wait_s, quiet=as_json)
     if as_json:
         seen = api.snapshot(gateway).model(name)
         counts = {} if seen is None else {"state": seen.state, "ready": seen.ready, "wanted": seen.wanted}
         told = {} if sent is None else {"sent": sent}
         show({"name": name, **answer, "revision": int(answer.get("revision", 0)), **counts, **told})
+
+
+def _deployed(gateway: "Gateway", name: str, asked: Mapping[str, Any], wanted: DeployOptions) -> "Deployed":
+    """Asked for, by the rules of its rollout: those first where there is something to roll out. Raises Failure for
+    rules that would refuse a model which isn't there yet."""
+    rules, there = wanted.rules, False
+    if rules:
+        there = any(model.name == name for model in api.snapshot(gateway).models)
+        if not there and wanted.max_surge == 0 and not wanted.max_unavailable:
+            raise Failure("--max-surge 0 goes with --max-unavailable 1 or more: nothing could be replaced", Exit.USAGE)
+        if there:
+            routes.schedule(gateway, name, rules)
+    answer = api.deploy(gateway, name, asked)
+    if rules and not there:
+        routes.schedule(gateway, name, rules)
+    return answer
 
 
 def _name(source: str, wanted: DeployOptions, *, quiet: bool) -> str:
@@ -122,6 +170,16 @@ def retry(folder: Path | None, url: str | None, model: str, *, as_json: bool) ->
     tell(f"{model} is tried again", answer, as_json=as_json)
 
 
+def rollback(folder: Path | None, url: str | None, model: str, to: int | None, *, wait_s: float, as_json: bool) -> None:
+    """Serve a revision of before again, and tell how it gets on until it answers or can't."""
+    gateway = locate.gateway(folder, url)
+    answer = api.roll_back(gateway, model, to)
+    said = f"{model} is as in revision {answer['to']} again, which is revision {answer['revision']} now"
+    tell(said, answer, as_json=as_json)
+    if wait_s:
+        watch(gateway, model, wait_s, quiet=as_json)
+
+
 def spec(source: str, wanted: DeployOptions) -> dict[str, Any]:
     """The spec that the command line describes. Raises Failure with status 2 for what can't be meant."""
     fields: dict[str, Any] = {}
@@ -129,18 +187,68 @@ def spec(source: str, wanted: DeployOptions) -> dict[str, Any]:
         fields["engine_args"] = dict(_engine_arg(each) for each in wanted.engine_args)
     if wanted.loras:
         fields["adapters"] = [_lora(each) for each in wanted.loras]
-    if wanted.replicas is not None:
-        fields |= {"min_replicas": wanted.replicas, "max_replicas": wanted.replicas or 1}
+    fields |= _bounds(wanted)
     if wanted.context is not None:
         fields["context_tokens"] = wanted.context
     if wanted.concurrency is not None:
         fields["concurrency"] = wanted.concurrency
+    if wanted.policy is not None:
+        fields["policy"] = wanted.policy
+    if wanted.selector is not None:
+        fields["selector"] = _selector(wanted.selector)
+    if wanted.capability:
+        fields["capability"] = list(wanted.capability)
+    if wanted.anti_affinity is not None:
+        fields["anti_affinity"] = wanted.anti_affinity
+    if wanted.layout:
+        fields["layout"] = dict(wanted.layout)
+    if wanted.priority is not None:
+        fields["priority"] = wanted.priority
     source = plain(source)
     if not fileless(source) and server_source(source) is None and remote_source(source) is None:
         source = local_path(source)
     if wanted.source_secret is not None:
         source = _with_secret(source, wanted.source_secret)
     return spec_of(source, wanted.engine, **fields)
+
+
+def layout_of(**told: object) -> dict[str, Any]:
+    """What is told of a layout, without what isn't."""
+    return {name: value for name, value in told.items() if value is not None and value != []}
+
+
+def _options(wanted: DeployOptions) -> dict[str, str]:
+    """By which option each field was told."""
+    apart = wanted.least is not None or wanted.most is not None
+    return DEPLOY | BOUNDS if apart else DEPLOY
+
+
+def _bounds(wanted: DeployOptions) -> dict[str, int | bool]:
+    """How many replicas there may be. Raises Failure."""
+    if wanted.replicas is not None:
+        if wanted.least is not None or wanted.most is not None:
+            raise Failure("--replicas N is --min N --max N: give the one or the others", Exit.USAGE)
+        if wanted.replicas == "all":
+            return {"spread_all": True}
+        if not wanted.replicas.isascii() or not wanted.replicas.isdecimal() or len(wanted.replicas) > _DIGITS:
+            raise Failure(f"--replicas {wanted.replicas}: want a whole number from 0 on, or all", Exit.USAGE)
+        count = int(wanted.replicas)
+        return {"min_replicas": count, "max_replicas": count or 1}
+    if wanted.least is None and wanted.most is None:
+        return {}
+    least = 1 if wanted.least is None else wanted.least
+    return {"min_replicas": least, "max_replicas": (least or 1) if wanted.most is None else wanted.most}
+
+
+def _selector(text: str) -> dict[str, str]:
+    """Labels as they are typed: `zone=a,!old`. Raises Failure."""
+    found: dict[str, str] = {}
+    for part in (each.strip() for each in text.split(",")):
+        key, equals, value = part.partition("=")
+        if not key.removeprefix("!") or key.startswith("!") == bool(equals):
+            raise Failure(f"--selector {text}: want KEY=VALUE for a label that nodes bear, !KEY for none", Exit.USAGE)
+        found[key] = value
+    return found
 
 
 def _with_secret(source: str, name: str) -> str:

@@ -15,8 +15,8 @@ _HOMELESS_S = 3.0
 """Without a place for so long: nodes that have just been asked about the files may still answer."""
 
 
-def watch(gateway: Gateway, name: str, wait_s: float, *, quiet: bool) -> None:
-    """Until the newest revision answers; `quiet`: nothing is printed.
+def watch(gateway: Gateway, name: str, wait_s: float, *, quiet: bool, least: int = 1) -> None:
+    """Until the newest revision answers, from `least` replicas at least; `quiet`: nothing is printed.
 
     Raises Failure if it can't, though an older one may still.
     """
@@ -32,7 +32,7 @@ def watch(gateway: Gateway, name: str, wait_s: float, *, quiet: bool) -> None:
             raise Failure(f"{name} is accepted, and goes on once the log has room: {seen.log_full}")
         own = [each for each in seen.replicas if each.model == name and each.digest == model.digest]
         ready = sum(each.state == "ready" for each in own)
-        if ready and ready >= model.wanted and model.serves in (None, model.revision):
+        if ready >= max(least, model.wanted, 1) and model.serves in (None, model.revision):
             if not quiet:
                 print(f"{name} answers from {ready} replica{'s' if ready > 1 else ''}")
             return

@@ -93,6 +93,14 @@ def _object(
     }
 
 
+def _size(m: api.ModelRow) -> str:
+    """How many replicas a model may have, and why it has as many; empty where that is always one number."""
+    if m.least == m.most and not m.all_nodes and not m.sized:
+        return ""
+    bounds = "all that match" if m.all_nodes else f"{m.least} to {'any' if m.most is None else m.most}"
+    return f"{bounds}; {m.sized}" if m.sized else bounds
+
+
 def _row(r: api.ReplicaRow) -> tuple[object, ...]:
     held = memory.in_words(r.devices)
     return r.id, r.model, r.revision, r.state, r.node, r.engine, held, cut(r.reason or r.progress)
@@ -109,10 +117,19 @@ def _show(gateway: Gateway, record: RunFile | None, found: api.Snapshot | None, 
         node_list.show(found.nodes)
         print()
         models = [
-            (m.name, m.state, m.serves or m.revision, m.engine, f"{m.ready}/{m.wanted}", cut(m.source), cut(m.reason))
+            (
+                m.name,
+                m.state,
+                m.serves or m.revision,
+                m.engine,
+                f"{m.ready}/{m.wanted}",
+                cut(m.source),
+                cut(m.reason),
+                cut(_size(m)),
+            )
             for m in found.models
         ]
-        table(("model", "state", "revision", "engine", "ready", "source", "reason"), models)
+        table(("model", "state", "revision", "engine", "ready", "source", "reason", "size"), models)
         print()
         if found.aliases:
             table(alias_table.HEAD, [alias_table.line(row) for row in found.aliases])

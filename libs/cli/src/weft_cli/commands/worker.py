@@ -3,7 +3,6 @@
 import ipaddress
 import os
 import re
-import signal
 import socket
 import sys
 from collections.abc import Mapping
@@ -28,8 +27,6 @@ def run(flags: Mapping[str, str | None], config: Path | None) -> None:
     own = {**os.environ, **settings(flags, os.environ, config)}
     prerequisites.check()
     own[_DESCRIPTOR] = str(_handed(own.pop(_TOKEN)))
-    # Asked to start its agent anew before the supervisor can hear it, it isn't killed by that.
-    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     os.execve(sys.executable, [sys.executable, "-m", MODULE], own)
 
 

@@ -153,9 +153,7 @@ def _model(model: "Model", replicas: "Sequence[Replica]") -> Finding:
         case "unservable":
             return problem("model", name, f"not served{because}", f"put that right, then: weft retry {name}")
         case "unplaceable":
-            return problem(
-                "model", name, f"no node can take it{because}", f"weft explain {name} says why, node by node"
-            )
+            return problem("model", name, f"it has no place{because}", f"weft explain {name} says why, node by node")
         case "loading":
             failed = [each["reason"] for each in replicas if each["state"] == "failed" and each["reason"]]
             because = because or (f": {failed[0]}" if failed else "")

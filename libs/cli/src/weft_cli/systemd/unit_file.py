@@ -10,6 +10,8 @@ _MARK = "# Made by `weft install`, which makes it anew; your own lines belong in
 _MARKED = re.compile(rf"{re.escape(_MARK)}([0-9a-f]{{64}})\n")
 _PLAIN = re.compile(r"[A-Za-z0-9_@+=:,./${}-]+")
 _PATH = re.compile(r"[A-Za-z0-9_@+=./-]+")
+_RELEASE = re.compile(r"/versions/[0-9a-f]{12}/venv/bin/python")
+"""As `weft_embedded.bundle`'s scripts lay them out."""
 _OWN = "X-Weft"
 """A section that systemd passes over."""
 
@@ -47,6 +49,12 @@ def as_made(text: str) -> bool:
     """Whether a file was made here and nobody has edited it."""
     found = _MARKED.match(text)
     return found is not None and hashlib.sha256(text[found.end() :].encode()).hexdigest() == found[1]
+
+
+def of_another_release(before: str, text: str) -> bool:
+    """Whether two texts of a unit differ in nothing but the release that they run, each in a folder of its own."""
+    one, other = (_RELEASE.sub("", _MARKED.sub("", each, count=1)) for each in (before, text))
+    return before != text and one == other
 
 
 def remembering(**said: str) -> tuple[str, Lines]:

@@ -1,15 +1,14 @@
-"""Reads recipes as people write them, in YAML: strictly, and without a word of what a parser would say."""
+"""Reads recipes as people write them, in YAML."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from pydantic import ValidationError
 
+from weft_contracts import yaml_document
 from weft_contracts.backends.recipe import BackendRecipe, BackendVariant, SystemNeed
 from weft_contracts.backends.source_build import SourceBuild
-
-MOST_TEXT = 64 * 1024
-MOST_DEPTH = 32
+from weft_contracts.yaml_document import BadDocument
 
 
 class BadRecipe(ValueError):
@@ -18,26 +17,10 @@ class BadRecipe(ValueError):
 
 def document(text: str) -> object:
     """What a YAML text says, in plain values. Raises BadRecipe."""
-    import yaml  # here: whoever only carries recipes needs no parser
-
-    if len(text) > MOST_TEXT:
-        raise BadRecipe(f"it has {len(text)} characters, {MOST_TEXT} are allowed")
     try:
-        opening = (yaml.FlowSequenceStartToken, yaml.FlowMappingStartToken)
-        opening += (yaml.BlockSequenceStartToken, yaml.BlockMappingStartToken)
-        closing = (yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken, yaml.BlockEndToken)
-        depth = 0
-        for token in cast("Iterator[object]", yaml.scan(text)):
-            depth += isinstance(token, opening) - isinstance(token, closing)
-            if depth > MOST_DEPTH:  # the scanner looks at every level for every token: 30,000 take it 15 s
-                raise BadRecipe(f"it is nested more than {MOST_DEPTH} levels deep")
-            if isinstance(token, yaml.AliasToken):
-                raise BadRecipe("it uses an alias (*name), which may stand for any number of copies: write it out")
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        if isinstance(error, BadRecipe):
-            raise
-        raise BadRecipe(f"it is no YAML: {' '.join(str(error).split())[:200]}") from None
+        return yaml_document.document(text)
+    except BadDocument as fault:
+        raise BadRecipe(str(fault)) from None
 
 
 def recipe_of(body: object) -> BackendRecipe:

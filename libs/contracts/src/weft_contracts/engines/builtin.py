@@ -29,6 +29,11 @@ LLAMA_CPP = EngineProfile(
         cpu_overhead=160 * _MIB,
         host_overhead=160 * _MIB,
         layers_argument="gpu_layers",
+        step_argument="micro_batch_tokens",
+        step_tokens=512,
+        step_bytes=64 * _MIB,
+        drops_before_windows=True,
+        draft_argument="draft_model",
     ),
     resumes_greedy=True,
     arguments={
@@ -41,6 +46,8 @@ LLAMA_CPP = EngineProfile(
         "cache_type_v": Argument(type="text", choices=_CACHE_TYPES),
         "cache_ram_mib": Argument(type="integer", least=0),
         "load_in_memory": Argument(type="boolean"),
+        "draft_model": Argument(type="text"),
+        "draft_tokens": Argument(type="integer", least=1, most=64),
         "chat_template": Argument(type="text"),
         "embeddings": Argument(type="boolean"),
         "pooling": Argument(type="text", choices=("none", "mean", "cls", "last", "rank")),
@@ -67,6 +74,9 @@ VLLM = EngineProfile(
         cpu_overhead=1792 * _MIB,
         share_argument="gpu_memory_utilization",
         host_overhead=2048 * _MIB,
+        step_argument="max_num_batched_tokens",
+        step_tokens=2048,
+        block_tokens=128,
     ),
     splits=("devices",),
     lora=LoraSupport(most=1),
@@ -110,6 +120,7 @@ SIMULATED = EngineProfile(
     vendors=("nvidia", "amd", "intel", "apple", "ascend", "cpu"),
     made_up_devices=True,
     claim=ArgumentClaim(argument="memory_bytes", default=128 * _MIB),
+    splits=("devices", "nodes"),
     resumes_greedy=True,
     arguments={
         "ms_per_token": Argument(type="number", least=0, most=60_000),
@@ -159,7 +170,12 @@ Of the two packages of its extra, msgspec tells whether it is there: the other c
 Profiles = Mapping[EngineName, EngineProfile]
 BUILTIN: Profiles = MappingProxyType({profile.name: profile for profile in (LLAMA_CPP, VLLM, SIMULATED, OPENAI)})
 EARLIER: Mapping[EngineName, tuple[str, ...]] = MappingProxyType(
-    {"llama.cpp": ("5e961dfa484fa051",), "vllm": ("b512655f5c950b66",), "openai": ("b08e10d214613c7a",)}
+    {
+        "llama.cpp": ("5e961dfa484fa051", "b12dc09c47206844", "9bfadb0a5506924d"),
+        "vllm": ("b512655f5c950b66", "2b3f57aa0e1e36c2"),
+        "simulated": ("7c2905e49796334e",),
+        "openai": ("b08e10d214613c7a",),
+    }
 )
 """Digests that a built-in engine's profile had in earlier versions of Weft: workers of those are taken on still."""
 

@@ -46,6 +46,21 @@ class HeaderClaim(Value, frozen=True):
     layers from the last on. Where it is more than 0 and not all, the claim is computed from the sizes of single layers:
     what lies on the accelerator, and of the machine's memory the rest. 0: the replica goes to a processor; less: as if
     it were absent."""
+    step_argument: ArgumentName | None = None
+    """The argument that says how many tokens are computed in one step at most."""
+    step_tokens: Count = 0
+    """Where it is absent."""
+    step_bytes: Count = 0
+    """Of the overhead, what counts for one step's activations: what they take beyond is claimed beside. 0: the overhead
+    counts for all of them."""
+    drops_before_windows: bool = False
+    """Layers with a sliding window keep that and one step's tokens, and no more."""
+    block_tokens: Count = 0
+    """It keeps its cache in blocks of so many tokens at most, where `block_size` says nothing, and layers of one sort
+    together in groups, as vLLM does; 0: not so."""
+    draft_argument: ArgumentName | None = None
+    """The argument that names a draft model by its path on the workers: its weights, its cache for the same requests
+    and its step are claimed beside the model's."""
 
 
 class ArgumentClaim(Value, frozen=True):

@@ -8,6 +8,7 @@ from weft_contracts.backends.recipe import BackendRecipe
 from weft_contracts.engines.profile import EngineProfile
 from weft_contracts.facts.fact import Fact, Versioned
 from weft_contracts.facts.values import EngineName
+from weft_contracts.policies import PlacementPolicy, PolicyName
 from weft_contracts.secrets import SealedId, SecretName
 from weft_contracts.subjects import Kind
 
@@ -91,6 +92,27 @@ class BackendUpgraded(_Mesh, frozen=True):
     """Digests of variants; an empty one is of environments whose recipe nobody noted."""
 
 
+class PolicySet(_Mesh, frozen=True):
+    """Replicas of models that name this policy are placed by it from here on; those that run stay where they are."""
+
+    type: Literal["policy_set"] = "policy_set"
+    policy: PlacementPolicy
+
+
+class PolicyWithdrawn(_Mesh, frozen=True):
+    """There is no policy of this name any more."""
+
+    type: Literal["policy_withdrawn"] = "policy_withdrawn"
+    name: PolicyName
+
+
+class PolicyChosen(_Mesh, frozen=True):
+    """Models that name no policy are placed by this one from here on."""
+
+    type: Literal["policy_chosen"] = "policy_chosen"
+    name: PolicyName
+
+
 class SecretSet(_Mesh, frozen=True):
     """A secret has another value from here on. Only its name stands here."""
 
@@ -118,6 +140,9 @@ MeshFact = Annotated[
     | BackendSet
     | BackendWithdrawn
     | BackendUpgraded
+    | PolicySet
+    | PolicyWithdrawn
+    | PolicyChosen
     | SecretSet
     | SecretRemoved,
     Field(discriminator="type"),

@@ -166,10 +166,13 @@ class Removed(_Node, frozen=True):
 
 
 class Assigned(Versioned, _Node, frozen=True):
-    """A replica, or its rank on this node, is to run here. Complete in itself."""
+    """A replica, or its rank on this node, is to run here. Complete in itself.
+
+    That of a rank is written in version 5: who doesn't know of ranks would run a whole replica in its place.
+    """
 
     type: Literal["assigned"] = "assigned"
-    newest: ClassVar[int] = 4
+    newest: ClassVar[int] = 5
     replica: ReplicaId
     model: ModelId
     model_name: str

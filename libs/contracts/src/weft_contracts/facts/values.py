@@ -4,10 +4,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from weft_contracts.capability import MOST_CAPABILITIES, Capability
 from weft_contracts.facts.arguments import ArgumentValue
 from weft_contracts.facts.fact import Count, Value
 from weft_contracts.facts.layers import MOST_LAYER_RUNS, LayerRun
+from weft_contracts.facts.layout import ANY_LAYOUT, Layout
 from weft_contracts.facts.lora import MOST_LORA_ADAPTERS, LoraAdapter
+from weft_contracts.facts.shape import ModelShape
 from weft_contracts.facts.source import FetchedSource, Source, SourceFiles
 from weft_contracts.ids import NodeId
 
@@ -178,14 +181,21 @@ class Weights(Value, frozen=True):
     """Of weight_bytes, what the output takes where it is computed: of a model whose output is its embeddings these."""
     input_bytes: Annotated[Count, Field(exclude_if=lambda size: not size)] = 0
     """Of weight_bytes, what is of no layer and not the output's alone: embeddings."""
+    shape: Annotated[ModelShape | None, Field(exclude_if=lambda shape: shape is None)] = None
+    """What its cache and its activations are made of; None: an older worker read the header."""
 
     def same_as(self, other: "Weights") -> bool:
-        """Whether both describe the same files. A fingerprint and the sizes of layers count where both have them."""
+        """Whether both describe the same files. A fingerprint, the sizes of layers, the shape and how many layers
+        of each sort it has count where both have them."""
         update: dict[str, object] = {}
         if not (self.fingerprint and other.fingerprint):
             update["fingerprint"] = other.fingerprint
         if not (self.layer_runs and other.layer_runs):
             update |= _layers_of(other)
+        if self.shape is None or other.shape is None:
+            update["shape"] = other.shape
+        elif self.shape.counts is None or other.shape.counts is None:
+            update["shape"] = self.shape.model_copy(update={"counts": other.shape.counts})
         return (self.model_copy(update=update) if update else self) == other
 
     @property
@@ -196,6 +206,10 @@ class Weights(Value, frozen=True):
 
 def _layers_of(weights: Weights) -> dict[str, object]:
     return {name: getattr(weights, name) for name in ("layer_runs", "output_bytes", "input_bytes")}
+
+
+MOST_PRIORITY = 1000
+"""Of a model, and as far below 0."""
 
 
 class ModelSpec(Value, frozen=True):
@@ -211,11 +225,34 @@ class ModelSpec(Value, frozen=True):
     min_replicas: Annotated[int, Field(ge=0)] = 1
     max_replicas: Annotated[int, Field(ge=0)] = 1
     """0: no upper bound."""
+    spread_all: Annotated[bool, Field(exclude_if=lambda spread: not spread)] = False
+    """A replica on each node that matches, one a node, however many these are; the two numbers above then say nothing
+    and are 1. Who doesn't know this keeps one."""
     selector: dict[str, str] = {}
     """Labels that a node must bear; `!key` with an empty value: must not bear."""
+    capability: Annotated[
+        tuple[Capability, ...], Field(max_length=MOST_CAPABILITIES, exclude_if=lambda wanted: not wanted)
+    ] = ()
+    """What its devices must have, one of these: `8.9` or higher, `gfx942`; empty: nothing is asked. Who doesn't know
+    this asks nothing."""
+    anti_affinity: Annotated[str, Field(max_length=63, exclude_if=lambda name: not name)] = ""
+    """No node runs two replicas of models that name the same; empty: they may. Who doesn't know this lets them."""
+    policy: Annotated[str, Field(exclude_if=lambda name: not name)] = ""
+    """By which placement policy its replicas are placed, by name; empty: by the mesh's own. Who doesn't know this goes
+    by the mesh's own, too."""
     strategy: Literal["binpack", "spread"] = "binpack"
+    """`spread`: one replica of a revision on a node, and no more. From before policies had names, and so `binpack`
+    says nothing."""
+    layout: Annotated[Layout, Field(exclude_if=lambda layout: layout == ANY_LAYOUT)] = ANY_LAYOUT
+    """What is fixed of how a replica lies over devices and nodes."""
+    priority: Annotated[int, Field(ge=-MOST_PRIORITY, le=MOST_PRIORITY, exclude_if=lambda priority: not priority)] = 0
+    """Of replicas without a place those of a higher priority come first, and no replica is ended for one of a lower.
+    Who doesn't know this takes all for equal."""
     weights: Weights = Weights(format="none")
     """Filled in by the reconciler from what the workers' inspections found; of an upload its sender read them."""
+    draft: Annotated[Weights | None, Field(exclude_if=lambda draft: draft is None)] = None
+    """Of the draft model that an argument of the engine names (`draft_argument` of its profile): what the workers found
+    of it, filled in by the reconciler. None: it names none, or nobody has looked yet."""
     adapters: Annotated[
         tuple[LoraAdapter, ...], Field(max_length=MOST_LORA_ADAPTERS, exclude_if=lambda adapters: not adapters)
     ] = ()
@@ -224,9 +261,17 @@ class ModelSpec(Value, frozen=True):
     the reconciler from what an inspection found; of an upload it is whoever sends them that tells."""
 
     @property
+    def places(self) -> tuple[dict[str, str], tuple[str, ...], str, Layout]:
+        """What says where its replicas may run: another one moves what runs."""
+        return self.selector, self.capability, self.anti_affinity, self.layout
+
+    @property
     def needs(self) -> int:
         """The lowest version of a fact that can say this spec: 2 where an argument is a list or an object, 3 with
-        LoRA adapters: who doesn't know them would answer without; 4 with a source that is fetched, or sent."""
+        LoRA adapters: who doesn't know them would answer without; 4 with a source that is fetched, or sent; 5 where
+        something is fixed of its layout: who doesn't know that would place it anywhere."""
+        if self.layout != ANY_LAYOUT:
+            return 5
         if isinstance(self.source, FetchedSource):
             return 4
         if self.adapters:

@@ -75,8 +75,9 @@ uv() {
         fail "the installation failed; what went wrong stands above. Run this again to go on"
 }
 
-# Let `weft` mean what was installed in FOLDER. Earlier ones stay: what runs may be of one.
+# Let `weft` mean what was installed in FOLDER, and a worker that is reloaded go on from it.
 use() {
+    was=$(sed -n 's|^exec "\(.*\)/venv/bin/python".*|\1|p' "$prefix/bin/weft" 2>/dev/null) || was=
     mkdir -p "$prefix/bin"
     printf '#!/bin/sh\nexport WEFT_CALLED_AS=weft PYTHONSAFEPATH=1\nexec "%s/venv/bin/python" -m weft_cli "$@"\n' "$1" \
         >"$prefix/bin/weft.new"
@@ -90,4 +91,24 @@ use() {
         mkdir -p "$prefix/models"
         cp -R "$1/bundle/models/." "$prefix/models/"
     fi
+    [ "$1" = "$prefix/versions/${1##*/}" ] || return 0
+    ln -sfn "${1##*/}" "$prefix/versions/current"
+    [ -z "$was" ] || [ "$was" = "$1" ] || ln -sfn "${was##*/}" "$prefix/versions/before"
+    forget_others "$1"
+}
+
+# Of releases those stay that are FOLDER, the one before it, what a unit names or something runs from: a worker's
+# supervisor may be older than both. One that isn't whole may be somebody's who installs just now; a day later it isn't.
+forget_others() {
+    if [ -r /proc/self/cmdline ]; then used=$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ') || :
+    else used=$(ps -A -o args) || return 0; fi
+    own_units=${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user
+    units=$(cat /etc/systemd/system/weft*.service "$own_units"/weft*.service 2>/dev/null) || :
+    before=$(readlink "$prefix/versions/before") || before=
+    for each in "$prefix"/versions/*; do
+        if [ -L "$each" ] || [ "$each" = "$1" ] || [ "${each##*/}" = "$before" ]; then continue; fi
+        [ -e "$each/whole" ] || [ -n "$(find "$each" -prune -mtime +0)" ] || continue
+        case $used$units in *"$each/"*) continue ;; esac
+        rm -rf "$each"
+    done
 }

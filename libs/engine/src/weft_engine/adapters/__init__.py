@@ -14,5 +14,7 @@ async def load_engine(launch: Launch) -> Engine:
         adapter = adapter_of(profile)
     except NotInstalled as missing:
         raise LoadFailed(str(missing), permanent=True) from None
+    if launch.ranks > 1 and "nodes" not in profile.splits:
+        raise LoadFailed(f"{launch.engine} runs on one node, and this is one of {launch.ranks} ranks", permanent=True)
     check_arguments(launch, profile)
     return await adapter.start(launch)

@@ -38,6 +38,7 @@ def load_server(launch: Launch) -> Loaded:
     settings = LlamaCppSettings.of(launch)
     header = checked_header(launch)
     check_adapters(launch, header)
+    check_draft(settings)
     embeddings = settings.embeddings if settings.embeddings is not None else header.embeds
     with CapturedOutput() as captured:
         try:
@@ -91,6 +92,24 @@ def check_adapters(launch: Launch, header: GgufHeader) -> None:
             )
         if (made_for := facts.text("general.architecture")) != header.architecture:
             raise LoadFailed(f"{name} is made for {made_for}, the model is {header.architecture}", permanent=True)
+
+
+def check_draft(settings: LlamaCppSettings) -> None:
+    """Raises LoadFailed for a draft model that isn't there or is none."""
+    if settings.draft_model is None:
+        if settings.draft_tokens is not None:
+            raise LoadFailed("draft_tokens says how many a draft_model guesses, and there is none", permanent=True)
+        return
+    path = Path(settings.draft_model)
+    try:
+        _, files = read_model(path)
+        warm_files(files)
+    except FileNotFoundError:
+        raise LoadFailed(f"the draft model {path} does not exist", permanent=True) from None
+    except GgufError as error:
+        raise LoadFailed(f"the draft model can't be read: {error}", permanent=True) from None
+    except OSError as error:
+        raise LoadFailed(f"the draft model {path} can't be read: {error.strerror}", permanent=False) from None
 
 
 def explained(launch: Launch, sentence: str, lines: list[str]) -> LoadFailed:

@@ -124,6 +124,15 @@ def native_params(
     for name, kind in (("cache_type_k", settings.cache_type_k), ("cache_type_v", settings.cache_type_v)):
         if kind is not None:
             setattr(params, name, getattr(native.ggml_type, f"GGML_TYPE_{kind.upper()}"))
+    if settings.draft_model is not None:
+        draft = params.speculative.draft
+        params.speculative.types = [native.common_speculative_type.COMMON_SPECULATIVE_TYPE_DRAFT_SIMPLE]
+        draft.mparams.path = settings.draft_model
+        draft.n_gpu_layers = -1 if accelerators else 0
+        draft.cpuparams.n_threads = launch.threads
+        draft.cpuparams_batch.n_threads = settings.batch_threads or launch.threads
+        if settings.draft_tokens is not None:
+            draft.n_max = settings.draft_tokens
     if settings.load_in_memory:
         params.load_mode = native.llama_load_mode.LLAMA_LOAD_MODE_NONE
     if settings.chat_template is not None:

@@ -31,6 +31,11 @@ class LlamaCppSettings(BaseModel):
     """host memory for prompts of ended requests, beside the claim"""
     load_in_memory: bool = False
     """read the file instead of mapping it"""
+    draft_model: str | None = None
+    """path of a small model with the same vocabulary, which guesses tokens that the model then checks many at once;
+    where the replica claims an accelerator all of it lies there"""
+    draft_tokens: int | None = None
+    """that it guesses at once at most"""
     chat_template: str | None = None
     """instead of the file's own"""
     embeddings: bool | None = None

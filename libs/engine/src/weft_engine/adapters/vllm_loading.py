@@ -162,10 +162,13 @@ def kv_room(
         value_bytes = 1 if "8" in str(settings.kv_cache_dtype) else 2
     heads = max(1, model.get_total_num_kv_heads() // (settings.tensor_parallel_size or 1))
     layers = int(model.hf_text_config.num_hidden_layers)
-    bytes_per_token = 2 * layers * heads * model.get_head_size() * value_bytes
+    in_each = 1 if model.use_mla else 2 * heads  # vectors as long as a head: a latent one, or keys and values
+    bytes_per_token = layers * in_each * model.get_head_size() * value_bytes
     blocks = Blocks(bytes_per_token, settings.block_size or (BLOCK_ON_PROCESSOR if on_processor else BLOCK))
     if not launch.devices:
         return blocks.for_requests(launch.concurrency, context_tokens)
+    if model.is_hybrid or model.is_attention_free or model.get_sliding_window():
+        context_tokens = 1  # what one request needs of such layers vLLM itself knows, and says where it is too little
     formula = profile_of(launch.engine).claim
     assert isinstance(formula, HeaderClaim)
     try:

@@ -68,10 +68,17 @@ class ModelConfig(Protocol):
     dtype: Any
     hf_config: Any
     hf_text_config: Any
+    is_hybrid: bool
+    """Some of its layers carry a state"""
+    is_attention_free: bool
+    use_mla: bool
+    """Its attention keeps one latent vector of a token, whatever its heads are"""
 
     def get_vocab_size(self) -> int: ...
 
     def get_head_size(self) -> int: ...
+
+    def get_sliding_window(self) -> int | None: ...
 
     def get_total_num_kv_heads(self) -> int: ...
 

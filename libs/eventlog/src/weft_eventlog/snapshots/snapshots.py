@@ -121,17 +121,27 @@ class Snapshots:
         _log.info("starts without a snapshot", fold=self._store.fold, behind=end)
         return None
 
+    async def earlier(self, log: Log, position: int, memory: object) -> Mark | None:
+        """Fill another memory of the fold's kind, just made, from the newest snapshot that isn't behind a position, and
+        say where that stands; None where none of them fits. Raises LogUnavailable."""
+        identity, _ = await log.identity()
+        if (version := self._known_version()) is None:
+            return None
+        for slot in sorted(await self._store.slots(), key=_claimed, reverse=True):
+            try:
+                head = await self._filled(memory, log, slot, version, identity, position)
+            except (Unusable, BadContent):
+                continue
+            if head is not None:
+                return head.mark
+        return None
+
     async def _taken(self, log: Log, slot: Slot, version: str, identity: str, end: int) -> Head | None:
         """Fill the memory from one slot; None for an unused one. Raises Unusable, BadContent, LogUnavailable."""
         began = time.perf_counter()
-        head = _head(slot)
+        head = await self._filled(self._memory, log, slot, version, identity, end)
         if head is None:
             return None
-        check(head, self._store.service, self._store.fold, version, identity, end)
-        if await log.event_id_at(head.sequence) != head.event_id:
-            raise Unusable(f"another event stands at {head.sequence} than the one folded: the log was rewound")
-        content = await self._read(slot, head)
-        self._known_shape().fill(self._memory, content)
         self._on_restored()
         self.start, self._last = head, head.sequence
         _log.info(
@@ -144,6 +154,17 @@ class Snapshots:
             bytes=head.packed,
             took_ms=round(1000 * (time.perf_counter() - began)),
         )
+        return head
+
+    async def _filled(self, memory: object, log: Log, slot: Slot, version: str, identity: str, end: int) -> Head | None:
+        """Fill a memory from one slot; None for an unused one. Raises Unusable, BadContent, LogUnavailable."""
+        head = _head(slot)
+        if head is None:
+            return None
+        check(head, self._store.service, self._store.fold, version, identity, end)
+        if await log.event_id_at(head.sequence) != head.event_id:
+            raise Unusable(f"another event stands at {head.sequence} than the one folded: the log was rewound")
+        self._known_shape().fill(memory, await self._read(slot, head))
         return head
 
     async def run(self, folding: Folding) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-REASON = "is avoided: an earlier replica failed or was unloaded there"
+REASON = "is avoided: an earlier replica failed, was unloaded or runs there"
 
 
 def avoided(avoid: Iterable[str]) -> Mapping[str, str]:

@@ -51,6 +51,12 @@ def told_room(node: NodeView, assigned: NodeAssignments, files: str) -> str:
     return f"{gib(free)}, {gib(others)} of it for files that it is to fetch (counted whole until they are there)"
 
 
+def told_disk(node: NodeView, assigned: NodeAssignments, demand: Demand) -> str:
+    """What the node's disk has, in words; empty: not known."""
+    has = told_room(node, assigned, demand.files)
+    return f"it has {has}" if has else ""
+
+
 def disk(node: NodeView, assigned: NodeAssignments, demand: Demand) -> str | None:
     """Refuse a node that would have to fetch the files and has too little room for them; what is not known passes."""
     if not demand.files or demand.files in node.fetched:

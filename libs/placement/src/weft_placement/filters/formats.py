@@ -10,7 +10,7 @@ from weft_fleet import NodeAssignments, NodeView
 from weft_placement.demand import Demand
 
 _WHAT: Final[Mapping[int, str]] = MappingProxyType(
-    {2: "lists and objects in engine_args", 3: "LoRA adapters", 4: "sources that workers fetch"}
+    {2: "lists and objects in engine_args", 3: "LoRA adapters", 4: "sources that workers fetch", 5: "a layout"}
 )
 """What each version of an assignment first says."""
 

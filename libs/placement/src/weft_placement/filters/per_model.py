@@ -5,6 +5,11 @@ from weft_fleet import NodeAssignments, NodeView
 from weft_placement.demand import Demand
 
 
+def told_cap(node: NodeView, assigned: NodeAssignments, demand: Demand) -> str:
+    """The node's cap."""
+    return f"that is {node.caps.replicas_per_model}"
+
+
 def per_model(node: NodeView, assigned: NodeAssignments, demand: Demand) -> str | None:
     """Refuse a node that runs as many replicas of this revision as its cap allows.
 

@@ -3,9 +3,12 @@
 No weighted scorer: it ranks candidates before all of those (`Candidate.rank`).
 """
 
+from collections import Counter
+
 from weft_fleet import NodeAssignments
 
 from weft_placement.demand import Demand
+from weft_placement.device_memory import DeviceMemory
 
 
 def apart(assigned: NodeAssignments, demand: Demand) -> float:
@@ -24,3 +27,14 @@ def apart(assigned: NodeAssignments, demand: Demand) -> float:
             else:
                 others += 1
     return round(1 / (1 + own + others / (1 + others)), 6)
+
+
+def beside_own(devices: list[DeviceMemory], assigned: NodeAssignments, demand: Demand) -> list[DeviceMemory]:
+    """The devices, each with how many replicas of the model hold memory on it: who stays apart has its own."""
+    held = Counter(
+        device.index
+        for assignment in assigned.assignments.values()
+        if assignment.model == demand.model and not assignment.retiring
+        for device in assignment.devices
+    )
+    return [device._replace(beside=held[device.device_index]) for device in devices]

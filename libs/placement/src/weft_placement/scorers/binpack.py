@@ -7,5 +7,5 @@ from weft_placement.fit.option import Option
 
 
 def binpack(node: NodeView, assigned: NodeAssignments, demand: Demand, option: Option) -> float:
-    """The share of what is free on the devices that the claim takes."""
-    return option.part
+    """How full the claim makes its devices, by `option.filling`."""
+    return option.filled

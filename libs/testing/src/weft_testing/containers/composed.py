@@ -2,6 +2,7 @@
 
 import contextlib
 import ssl
+import subprocess
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,26 +26,33 @@ class Composed:
     """One project: its containers, network and volumes bear its name."""
 
     podman: Podman
-    file: Path
+    files: tuple[Path, ...]
+    """Each laid over those before it."""
     project: str
     port: int
     env: dict[str, str]
     """What a user would have in `.env`."""
+    started: tuple[str, ...] = STARTED
+    """Besides `found`."""
 
-    def compose(self, *argv: str, bound_s: float = 300.0, check: bool = True) -> str:
-        """What podman-compose says."""
-        line = ["podman-compose", "-p", self.project, "-f", str(self.file), *argv]
-        return self.podman.call(line, env=self.env, bound_s=bound_s, check=check).stdout
+    def compose(self, *argv: str, bound_s: float = 300.0) -> subprocess.CompletedProcess[str]:
+        """What podman-compose says, and what it runs in front of it."""
+        files = [part for each in self.files for part in ("-f", str(each))]
+        return self.podman.call(["podman-compose", "-p", self.project, *files, *argv], env=self.env, bound_s=bound_s)
 
     def container(self, service: str) -> str:
         """Its container's name."""
         return f"{self.project}_{service}_1"
 
-    def up(self, *services: str) -> None:
+    def up(self) -> None:
         """As the README says it for this podman-compose: keys first, which later ones wait for."""
         self.compose("up", "-d", "--no-build", "found")
-        assert self.podman.run("wait", self.container("found")).strip() == "0", self.logs("found")
-        self.compose("up", "-d", "--no-build", *(services or STARTED))
+        self.ended("found")
+        self.compose("up", "-d", "--no-build", *self.started)
+
+    def ended(self, service: str) -> None:
+        """Wait for one that ends by itself. Raises AssertionError with what it said where it failed."""
+        assert self.podman.run("wait", self.container(service)).strip() == "0", self.logs(service)
 
     def down(self) -> None:
         """Containers and network go, volumes stay."""
@@ -52,7 +60,7 @@ class Composed:
 
     def weft(self, *argv: str) -> str:
         """What a command of Weft's says, in a container of its own; podman-compose speaks before and behind it."""
-        said = self.compose("run", "--rm", "-T", "--no-deps", "weft", *argv)
+        said = self.compose("run", "--rm", "-T", "--no-deps", "weft", *argv).stdout
         _, began, rest = said.partition("\npodman run ")
         assert began, said
         assert "exit code: 0\n" in rest, said
@@ -62,6 +70,12 @@ class Composed:
         """What a container has said."""
         done = self.podman.call(["podman", "logs", self.container(service)], check=False)
         return done.stdout + done.stderr
+
+    def in_tmp(self, service: str, file: str) -> bytes:
+        """A file of a running container's /tmp, as root reads it; empty where there is none yet."""
+        pid = self.podman.inspected(self.container(service))["State"]["Pid"]
+        path = Path(f"/proc/{pid}/root/tmp") / file
+        return path.read_bytes() if path.exists() else b""
 
     def in_volume(self, volume: str, file: str) -> str:
         """A file of a volume, as root reads it."""

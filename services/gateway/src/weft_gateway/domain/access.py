@@ -24,6 +24,8 @@ MAX_NODES_BODY = 64 * 1024
 """Bytes of a body on the nodes' own routes: anybody who reaches the port may send one."""
 OPEN_PATHS = frozenset({"/healthz", "/readyz"}) | NODE_ROUTES
 """The nodes' own, and probes."""
+QUESTIONS = frozenset({"/api/plans"})
+"""Asked by POST, since they have a body, and they change nothing."""
 PROBES = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json", "/asyncapi.json"})
 V1 = "/v1/"
 """Under it lie OpenAI's routes."""
@@ -74,7 +76,8 @@ def required_scope(method: str, path: str) -> Scope:
     """The scope that a route needs. One that nobody thought of here needs `read` to look and `admin` for all else."""
     if path.startswith(V1):
         return "inference"
-    return "read" if method in ("GET", "HEAD") else "admin"
+    looks = method in ("GET", "HEAD") or (method == "POST" and path in QUESTIONS)
+    return "read" if looks else "admin"
 
 
 def is_file(path: str) -> bool:
@@ -159,11 +162,9 @@ def needs_log(path: str) -> bool:
     return path not in PROBES and not is_file(path)
 
 
-def starting() -> Refused:
+def starting(why: str = "it still reads the event log") -> Refused:
     """The refusal while the log is still being folded, so that nothing is known yet."""
-    return Refused(
-        503, "The gateway is starting: it still reads the event log.", code="starting", headers={"retry-after": "1"}
-    )
+    return Refused(503, f"The gateway is starting: {why}.", code="starting", headers={"retry-after": "1"})
 
 
 def unauthorized(sentence: str) -> Refused:

@@ -42,6 +42,12 @@ def _claim(profile: EngineProfile) -> api.HeaderClaim | api.ArgumentClaim:
         "share_argument": claim.share_argument,
         "host_overhead": claim.host_overhead,
         "layers_argument": claim.layers_argument,
+        "step_argument": claim.step_argument,
+        "step_tokens": claim.step_tokens,
+        "step_bytes": claim.step_bytes,
+        "drops_before_windows": claim.drops_before_windows,
+        "block_tokens": claim.block_tokens,
+        "draft_argument": claim.draft_argument,
     }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from weft_api import ModelState
-from weft_fleet import ModelView, ReplicaView, RunView
+from weft_fleet import ModelView, ReplicaView, RunView, within_bounds
 
 
 class Failing(NamedTuple):
@@ -65,8 +65,15 @@ def _state(model: ModelView, wanted: list[ReplicaView], ready: int) -> tuple[Mod
     if model.unservable is not None:
         return "unservable", model.unservable
     if not wanted:
-        return ("placing" if model.current.spec.min_replicas else "empty"), None
+        if not rests(model):
+            return "placing", None
+        return "empty", f"it sleeps until it is asked: {model.size.why}" if model.size is not None else None
     return _coming(wanted)
+
+
+def rests(model: ModelView) -> bool:
+    """Whether a model without replicas is to have none: its minimum says so, and nothing asked for one."""
+    return not within_bounds(model.current.spec, 0 if model.size is None else model.size.replicas)
 
 
 def _coming(wanted: list[ReplicaView]) -> tuple[ModelState, str | None]:
@@ -79,7 +86,8 @@ def _coming(wanted: list[ReplicaView]) -> tuple[ModelState, str | None]:
     runs = [run for replica in wanted for run in replica.runs.values()]
     failed = (run.reason for run in runs if run.phase == "failed")
     again = (why for run in runs if (why := trouble_of(run)))
-    return "loading", next(failed, None) or next(again, None)
+    anew = (why for replica in wanted if (why := trouble_of_ranks(replica)))
+    return "loading", next(failed, None) or next(again, None) or next(anew, None)
 
 
 def _trouble_of_newest(model: ModelView, coming: list[ReplicaView]) -> str | None:
@@ -89,6 +97,13 @@ def _trouble_of_newest(model: ModelView, coming: list[ReplicaView]) -> str | Non
     state, reason = _coming(coming)
     what = {"unplaceable": "has no place", "placing": "has no place yet"}.get(state, "is not ready")
     return f"revision {model.revision} {what}: {reason}" if reason else None
+
+
+def trouble_of_ranks(replica: ReplicaView) -> str:
+    """Why all ranks of a group start anew, as a sentence; empty where they don't."""
+    if not replica.restarted or replica.state == "ready":
+        return ""
+    return f"all its ranks start again: {replica.restarted}"
 
 
 def trouble_of(run: RunView) -> str:

@@ -11,7 +11,7 @@ from weft_contracts.source_keys import source_key
 from weft_fleet import ModelView, NodeAssignments, NodeView, ReplicaView, RunView
 
 from weft_gateway.domain.ability import ability_of
-from weft_gateway.domain.model_state import ModelStanding, trouble_of
+from weft_gateway.domain.model_state import ModelStanding, trouble_of, trouble_of_ranks
 from weft_gateway.domain.request_view import RequestView
 from weft_gateway.domain.value_shapes import (
     addresses_shape,
@@ -100,8 +100,15 @@ def model_shape(view: ModelView, stands: ModelStanding, created: float) -> api.M
         "digest": view.digest,
         "source": source_key(view.spec.source),
         "spec": spec_shape(view.spec),
+        "size": size_shape(view),
         "created_at": created,
     }
+
+
+def size_shape(view: ModelView) -> api.Size | None:
+    """How many replicas there should be by demand, and why; None where that was never changed."""
+    size = view.size
+    return None if size is None else {"replicas": size.replicas, "was": size.was, "why": size.why, "at": size.at}
 
 
 def openai_model(view: ModelView, created: float) -> api.OpenAIModel:
@@ -191,9 +198,11 @@ def _why(view: ReplicaView, run: RunView | None) -> str | None:
         return view.retire_why or None
     if view.placed is None and view.unplaceable is not None:
         return view.unplaceable.reason
+    followers = [each for each in view.runs.values() if each is not run]
+    ended = next((why for each in followers if (why := trouble_of(each) or each.reason)), None)
     if run is None:
-        return None
-    return trouble_of(run) or run.reason or _excess_of(run)
+        return ended or trouble_of_ranks(view) or None
+    return trouble_of(run) or run.reason or ended or trouble_of_ranks(view) or _excess_of(run)
 
 
 def _excess_of(run: RunView) -> str | None:

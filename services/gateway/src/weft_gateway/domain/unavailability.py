@@ -1,12 +1,12 @@
 """Why no replica of a model can take a request now, and whether waiting helps."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
-from weft_contracts.ids import NodeId
+from weft_contracts.ids import NodeId, ReplicaId
 from weft_fleet import ModelView, NodeView, ReplicaView
 
-from weft_gateway.domain.model_state import trouble_of
+from weft_gateway.domain.model_state import rests, trouble_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +18,18 @@ class Unavailability:
     sentence: str
     permanent: bool = False
     """Whether asking again is in vain until an admin changes something."""
+    sleeps: bool = False
+    """It has no replica because none was asked for: whoever waits for it asks for the first."""
 
 
-def why_unavailable(model: ModelView, replicas: Iterable[ReplicaView], nodes: Iterable[NodeView]) -> Unavailability:
-    """Why a model without a ready replica is not served. `replicas` are its own, `nodes` all."""
+def why_unavailable(
+    model: ModelView,
+    replicas: Iterable[ReplicaView],
+    nodes: Iterable[NodeView],
+    rooms: Container[ReplicaId] = (),
+) -> Unavailability:
+    """Why a model without a ready replica is not served. `replicas` are its own, `nodes` all; for those of `rooms`
+    others end."""
     if model.unservable is not None:
         return Unavailability(False, f"Model {model.name!r} can't be served: {model.unservable}", permanent=True)
     known = {node.id: node for node in nodes}
@@ -29,10 +37,15 @@ def why_unavailable(model: ModelView, replicas: Iterable[ReplicaView], nodes: It
     if not any(not node.removed and node.approved for node in known.values()):
         return Unavailability(False, f"Model {model.name!r} has no worker: no approved node is in the mesh.")
     if not wanted:
-        if model.current.spec.min_replicas == 0:
-            return Unavailability(False, f"Model {model.name!r} has no replica, and none is wanted.", permanent=True)
+        if rests(model):
+            return Unavailability(True, f"Model {model.name!r} sleeps: a request wakes it.", sleeps=True)
         return Unavailability(True, f"Model {model.name!r} has no replica yet.")
+    if any(replica.id in rooms for replica in wanted):
+        return Unavailability(True, f"Model {model.name!r} is not ready: others end to make room for it.")
     if all(replica.state == "unplaceable" for replica in wanted):
+        kept = next((r.unplaceable.kept.why for r in wanted if r.unplaceable and r.unplaceable.kept), None)
+        if kept is not None:
+            return Unavailability(True, f"Model {model.name!r} has no place now: {kept}.")
         reason = next((r.unplaceable.reason for r in wanted if r.unplaceable is not None), "no node fits")
         return Unavailability(False, f"Model {model.name!r} has no place: {reason}", permanent=True)
     furthest = max(wanted, key=_progress)

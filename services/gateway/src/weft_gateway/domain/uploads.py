@@ -53,8 +53,8 @@ def destination(fleet: Fleet, files: str, name: str) -> Destination:
 
 
 def _nobody(fleet: Fleet, model: ModelView, files: str) -> Refused:
-    why = why_unavailable(model, list(_replicas(fleet, model, files)), fleet.nodes.values())
-    if why.permanent:
+    why = why_unavailable(model, list(_replicas(fleet, model, files)), fleet.nodes.values(), fleet.rooms)
+    if why.permanent or why.sleeps:
         return Refused(409, why.sentence, code="upload_no_place")
     return Refused(503, f"No node waits for these files yet. {why.sentence}", code="upload_not_awaited", headers=SOON)
 

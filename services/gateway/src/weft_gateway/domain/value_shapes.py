@@ -122,6 +122,13 @@ def _counted(files: SourceFiles) -> api.CountedFiles:
 
 def spec_shape(spec: ModelSpec) -> api.ModelSpec:
     """What an admin wants of a model."""
+    said = _spec(spec)
+    if spec.draft is not None:
+        said["draft"] = _weights(spec.draft)
+    return said
+
+
+def _spec(spec: ModelSpec) -> api.ModelSpec:
     return {
         "source": _source(spec.source),
         "engine": spec.engine,
@@ -130,8 +137,22 @@ def spec_shape(spec: ModelSpec) -> api.ModelSpec:
         "engine_args": dict(spec.engine_args),
         "min_replicas": spec.min_replicas,
         "max_replicas": spec.max_replicas,
+        "spread_all": spec.spread_all,
         "selector": dict(spec.selector),
+        "capability": list(spec.capability),
+        "anti_affinity": spec.anti_affinity,
+        "policy": spec.policy,
         "strategy": spec.strategy,
+        "layout": {
+            "tensor_parallel": spec.layout.tensor_parallel,
+            "pipeline_parallel": spec.layout.pipeline_parallel,
+            "gpus": list(spec.layout.gpus),
+            "gpus_per_replica": spec.layout.gpus_per_replica,
+            "preferred_nodes": list(spec.layout.preferred_nodes),
+            "distributed": spec.layout.distributed,
+            "cpu_offload": spec.layout.cpu_offload,
+        },
+        "priority": spec.priority,
         "weights": _weights(spec.weights),
         "adapters": [
             {
@@ -186,6 +207,26 @@ def _source(source: Source) -> api.Source:
 
 
 def _weights(weights: Weights) -> api.Weights:
+    said = _header(weights)
+    if (shape := weights.shape) is not None:
+        said["shape"] = {
+            "whole": {"keys": shape.whole.keys, "values": shape.whole.values},
+            "windowed": {"keys": shape.windowed.keys, "values": shape.windowed.values},
+            "window_tokens": shape.window_tokens,
+            "state_bytes": shape.state_bytes,
+            "width": shape.width,
+            "inner": shape.inner,
+            "vocabulary": shape.vocabulary,
+            "tensor_bytes": dict(shape.tensor_bytes),
+            "computed_in": shape.computed_in,
+            "fault": shape.fault,
+        }
+        if (counts := shape.counts) is not None:
+            said["shape"]["counts"] = {"whole": counts.whole, "windowed": counts.windowed, "state": counts.state}
+    return said
+
+
+def _header(weights: Weights) -> api.Weights:
     return {
         "format": weights.format,
         "architecture": weights.architecture,

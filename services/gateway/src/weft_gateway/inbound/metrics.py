@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
-from weft_gateway.domain.model_labels import ModelLabels
+from weft_gateway.domain.model_labels import AliasLabels, ModelLabels
 from weft_gateway.inbound.inference.in_flight_choice import InFlightChoice
 from weft_gateway.inbound.inference.prompt_step import Made
 
@@ -30,10 +30,13 @@ class Metrics:
         *,
         models: int = MODELS,
         exists: Callable[[str], bool] = lambda _: True,
+        stands: Callable[[str, str], bool] = lambda _, __: True,
     ) -> None:
-        """`models`: so many at most have figures of their own; `exists`: whether a model of a name is still there."""
+        """`models`: so many at most have figures of their own, and as many pairs of an alias and a model. `exists`:
+        whether a model of a name is still there; `stands`: whether an alias still stands for a model."""
         self._registry = registry
         self.models = ModelLabels(models, exists, self._forget)
+        self._aliases = AliasLabels(models, lambda pair: stands(*pair), self._forget_alias)
         self._duration = Histogram(
             "gen_ai_server_request_duration_seconds",
             "From a request's acceptance to its end",
@@ -121,7 +124,7 @@ class Metrics:
 
     def aliased(self, alias: str, model: str, outcome: str) -> None:
         """A request that named an alias is over; all other figures are its model's."""
-        self._aliased.labels(alias, self.models.label(model), "" if outcome == "ok" else outcome).inc()
+        self._aliased.labels(*self._aliases.labels(alias, model), "" if outcome == "ok" else outcome).inc()
 
     def refused(self, status: int, route: str) -> None:
         """A client was answered an error. `route`: a hot route's name, or the path's `error_metrics.route_label`."""
@@ -135,10 +138,18 @@ class Metrics:
         """Who made a prompt; see prompt_step."""
         self._prompts.labels(by).inc()
 
+    def sweep(self) -> None:
+        """End the figures of models and aliases that are gone; for every scrape."""
+        self.models.sweep()
+        self._aliases.sweep()
+
     def _forget(self, model: str) -> None:
         for each in (self._duration, self._first, self._per_token, self._usage):
             each.remove_by_labels({"gen_ai_request_model": model})
-        self._aliased.remove_by_labels({"model": model})
+
+    def _forget_alias(self, pair: tuple[str, str]) -> None:
+        alias, model = pair
+        self._aliased.remove_by_labels({"alias": alias, "model": model})
 
     def shed(self) -> None:
         """A slow client was dropped."""

@@ -1,7 +1,7 @@
 """What `/metrics` tells of each model's requests at this moment. Read off the requests themselves at each scrape."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -15,9 +15,11 @@ _MODEL = ("gen_ai_request_model",)
 class ModelMetrics(Collector):
     """A model is told of as long as its label stands: what it has none of is 0, and not absent."""
 
-    def __init__(self, loads: ModelLoads, labels: ModelLabels) -> None:
+    def __init__(self, loads: ModelLoads, labels: ModelLabels, sweep: Callable[[], None] | None = None) -> None:
+        """`sweep` ends the figures of what is gone, before each look; None: those of the labels alone."""
         self._loads = loads
         self._labels = labels
+        self._sweep = sweep or labels.sweep
         self._last: dict[str, int] = {}
         """Tokens of each model at the last look."""
         self._out = Counter[str]()
@@ -29,7 +31,7 @@ class ModelMetrics(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """As it stands."""
-        self._labels.sweep()
+        self._sweep()
         found = self._loads.now()
         running, busy, loading = Counter[str](), Counter[str](), Counter[str]()
         for model, load in found.items():

@@ -3,7 +3,8 @@
 import hashlib
 import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from weft_contracts.catalogue import owner_of
@@ -21,6 +22,7 @@ from weft_gateway.domain.request_view import RequestView, evolve_request
 from weft_gateway.outbound.log_space import LogSpace
 
 APPEND_S = 5.0
+Folded = Callable[[int, float], Awaitable[None]]
 
 
 def id_for(actor: str, route: str, key: str | None) -> RequestId:
@@ -45,8 +47,12 @@ class OwnChange:
 class Changes:
     """Appends to the log on behalf of callers."""
 
-    def __init__(self, log: EventLog, connected: Callable[[], bool], log_space: LogSpace) -> None:
+    def __init__(
+        self, log: EventLog, connected: Callable[[], bool], log_space: LogSpace, folded: Folded | None = None
+    ) -> None:
+        """`folded`: returns once a position of the log is folded here, or raises TimeoutError."""
         self._log = log
+        self._folded = folded
         self._connected = connected
         self.log_space = log_space
 
@@ -78,7 +84,11 @@ class Changes:
             follows = Cause(cause.correlation_id, commits[0].event_id)
             commits.append(Commit(own.aggregate, (own.fact,), Guard(own.aggregate, own.sequence), follows))
         try:
-            await self._log.acting_as(actor).append(*commits, timeout=APPEND_S)
+            sequences = await self._log.acting_as(actor).append(*commits, timeout=APPEND_S)
+            if own is not None and self._folded is not None:
+                # The change stands behind its request's outcome, and who has the answer may count on it at once.
+                with suppress(TimeoutError):
+                    await self._folded(sequences[-1], APPEND_S)
             return None
         except Conflict:
             found = same_request(await self.look_up(id), fact, drawn)

@@ -41,11 +41,16 @@ class FirstKey:
         self._health = health
         health.set_ready("first key", False)
 
+    @property
+    def known(self) -> bool:
+        """Whether the fold has it."""
+        return self._id in self._keys
+
     async def run(self) -> None:
         """See to it that the key is recorded; then there is nothing to do, for ever."""
         await self._projection.caught_up.wait()
         pause = _PAUSE
-        while self._id not in self._keys:
+        while not self.known:
             try:
                 await self._record()
             except (LogUnavailable, LogFull) as error:

@@ -76,6 +76,11 @@ class Directory:
         served = (m for m in self.fleet.models.values() if not m.deleted and (only is None or m.name in only))
         return sorted(served, key=lambda m: m.name)
 
+    def stands_for(self, alias: str, name: str) -> bool:
+        """Whether an alias stands for the model of a name."""
+        view, model = self.fleet.aliases.get(alias), self.model(name)
+        return view is not None and model is not None and any(target.model == model.id for target in view.targets)
+
     def aliases(self, caller: Caller = NOBODY) -> list[AliasView]:
         """All aliases that the caller may use, by name."""
         only = caller.models
@@ -120,4 +125,4 @@ class Directory:
 
     def why_unavailable(self, model: ModelView) -> Unavailability:
         """Why the model is not served while none of its replicas is ready, and whether waiting helps."""
-        return why_unavailable(model, self.replicas(model), self.fleet.nodes.values())
+        return why_unavailable(model, self.replicas(model), self.fleet.nodes.values(), self.fleet.rooms)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class LazyTables:
-    """Imports SQLAlchemy only once the gateway serves: it takes half a second that no request should wait for."""
+    """Knows SQLAlchemy only where there is a database, and from before anybody can connect."""
 
     def __init__(
         self, dsn: str | None, log: EventLog, projection: Projection, directory: Directory, requests: Requests
@@ -28,33 +28,34 @@ class LazyTables:
         self._lists: Lists | None = None
         self._writer: TableWriter | None = None
 
+    def load(self) -> None:
+        """Import what the tables are made of: half a second of CPU, seconds on a crowded machine, in which this process
+        answers nothing. So before it listens, while whoever asks is refused at once and asks another gateway."""
+        if self._dsn is None:
+            return
+        from weft_readmodel.pages import Pages
+
+        from weft_gateway.projections.tables.lists import Lists
+        from weft_gateway.projections.tables.writer import TableWriter
+
+        self._lists = Lists(Pages(self._dsn))
+        self._writer = TableWriter(self._dsn, self._log, self._projection, self._directory, self._requests)
+
     def lists(self) -> "Lists | None":
         """Pages of the tables; None where no database is set."""
-        if self._lists is None and self._dsn is not None:
-            from weft_readmodel.pages import Pages
-
-            from weft_gateway.projections.tables.lists import Lists
-
-            self._lists = Lists(Pages(self._dsn))
         return self._lists
 
     def standing(self) -> Tables:
         """For `/api/status`."""
-        if self._dsn is None:
-            return {"state": "off", "position": 0}
         if self._writer is None:
-            return {"state": "starting", "position": 0}
+            return {"state": "off", "position": 0}
         return {"state": self._writer.state, "position": self._writer.position}
 
     async def run(self) -> None:
         """Write the tables for as long as this gateway holds the fence, for ever."""
-        await self._projection.caught_up.wait()
-        if self._dsn is None:
+        if self._writer is None:
             await asyncio.Event().wait()
             return
-        from weft_gateway.projections.tables.writer import TableWriter
-
-        self._writer = TableWriter(self._dsn, self._log, self._projection, self._directory, self._requests)
         await self._writer.run()
 
     async def close(self) -> None:

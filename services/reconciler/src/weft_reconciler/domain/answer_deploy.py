@@ -20,13 +20,16 @@ from weft_contracts.formats import unwritable
 from weft_contracts.ids import ModelId, NodeId, model_id
 from weft_contracts.source_faults import fault_of_files
 from weft_fleet import NodeView
+from weft_fleet.policies_named import policy_names
+from weft_placement.fixed_layout import LayoutFault, fault_in_fleet, in_ids
 from weft_placement.installable import obtainable
 from weft_placement.layers import kept_weights, needs_layers
 from weft_requests import QUOTED, PendingRequest, shortened
 
 from weft_reconciler.domain.answer_alias import fault_of_aliased
 from weft_reconciler.domain.decision_time import DecisionTime
-from weft_reconciler.domain.inspections import Inspection, InspectionKey, inspection_key, lora_keys
+from weft_reconciler.domain.draft_faults import fault_of_draft, fault_of_drafts_fit
+from weft_reconciler.domain.inspections import Inspection, InspectionKey, inspection_key, keys_beside, lora_keys
 from weft_reconciler.domain.lora_faults import fault_of_fit, fault_of_loras, with_sizes
 from weft_reconciler.domain.source_readers import (
     NOTHING_TOLD,
@@ -45,6 +48,7 @@ from weft_reconciler.domain.spec_faults import (
     fault_of_context,
     fault_of_engine,
     fault_of_name,
+    fault_of_policy,
     fault_of_secrets,
     fault_of_size,
     fault_of_spec,
@@ -74,15 +78,21 @@ def answer_deploy(
     then finds in the log what it takes to compute where the replicas would go.
     """
     engines = state.fleet.engines
-    fault = fault_of_name(asked.name) or fault_of_spec(asked.spec, engines) or fault_of_loras(asked.spec, engines)
+    fault = fault_of_name(asked.name) or fault_of_spec(asked.spec, engines)
+    fault = fault or fault_of_loras(asked.spec, engines) or fault_of_draft(asked.spec, engines)
     if fault is not None:
         return pending.rejected(400, fault)
     why = fault_of_aliased(state, asked.name) or unwritable(asked, state.fleet.formats)
     if why is not None:
         return pending.rejected(409, why)
-    fault = fault_of_secrets(asked.spec, state.fleet.secrets)
+    fault = fault_of_secrets(asked.spec, state.fleet.secrets) or fault_of_policy(asked.spec, policy_names(state.fleet))
     if fault is not None:
         return pending.rejected(422, fault)
+    try:
+        layout = in_ids(state.fleet, asked.spec.layout)
+    except LayoutFault as missing:
+        return pending.rejected(422, str(missing))
+    asked = asked.model_copy(update={"spec": asked.spec.model_copy(update={"layout": layout})})
     wait_s = time.timeouts.deploy_wait
     deploy = Deploy(pending, asked, wait_s, may_wait=time.waited(pending.at) < wait_s)
     nodes = inspected(state)
@@ -149,10 +159,11 @@ def by_engine(
     return found
 
 
-def asked_since(pending: PendingRequest, spec: ModelSpec) -> int:
+def asked_since(pending: PendingRequest, spec: ModelSpec, engines: Profiles) -> int:
     """How new an answer must be: what is at a path or elsewhere may have changed since the last time, a built-in model
-    not."""
-    return pending.sequence if isinstance(spec.source, PathSource) or is_fetched(spec) else 0
+    with nothing beside it not."""
+    changes = isinstance(spec.source, PathSource) or is_fetched(spec) or keys_beside(spec, engines)
+    return pending.sequence if changes else 0
 
 
 def _by_inspections(
@@ -162,8 +173,9 @@ def _by_inspections(
 
     `reported`: whether it is known of every healthy node which engines it has.
     """
-    since = asked_since(deploy.pending, deploy.asked.spec)
-    inspections = {id: _last(state, (key, *lora_keys(deploy.asked.spec)), id, since) for id in nodes}
+    since = asked_since(deploy.pending, deploy.asked.spec, state.fleet.engines)
+    beside = keys_beside(deploy.asked.spec, state.fleet.engines)
+    inspections = {id: _last(state, (key, *beside), id, since) for id in nodes}
     found = [each for each in inspections.values() if each is not None and is_usable(deploy.asked.spec, each.answer)]
     silent = not reported or any(each is None or each.answer is None for each in inspections.values())
     awaited = deploy.may_wait and silent
@@ -176,12 +188,16 @@ def _by_inspections(
         assert isinstance(first.answer, FileFound)
         weights = kept_weights(deploy.asked.spec, first.answer.weights, profile)
         node = next(id for id, each in inspections.items() if each is first)
-        loras = [_found(state, each, node, since) for each in lora_keys(deploy.asked.spec)]
-        fault = fault_of_fit(deploy.asked.spec, weights, loras)
+        many = len(lora_keys(deploy.asked.spec))
+        loras = [_found(state, each, node, since) for each in beside[:many]]
+        draft = next((_found(state, each, node, since).without_layers for each in beside[many:]), None)
+        fault = fault_of_fit(deploy.asked.spec, weights, loras) or fault_of_drafts_fit(
+            deploy.asked.spec, weights, draft
+        )
         if fault is not None:
             return deploy.pending.rejected(422, fault)
         adapters = with_sizes(deploy.asked.spec.adapters, loras)
-        spec = deploy.asked.spec.model_copy(update={"weights": weights, "adapters": adapters})
+        spec = deploy.asked.spec.model_copy(update={"weights": weights, "adapters": adapters, "draft": draft})
         if not is_fetched(spec):
             return _accept(state, deploy, spec)
         fault = fault_of_files(first.answer.files)
@@ -199,7 +215,7 @@ def _by_inspections(
 
 
 def _last(state: State, keys: tuple[InspectionKey, ...], node: NodeId, since: int) -> Inspection | None:
-    """A node's look at a model and its adapters: at the model where all is there, else at what lacks first."""
+    """A node's look at a model and what is beside it: at the model where all is there, else at what lacks first."""
     looks = [state.inspections.last(key, node, since) for key in keys]
     return next((each for each in looks if each is None or not isinstance(each.answer, FileFound)), looks[0])
 
@@ -246,7 +262,7 @@ def _accept(state: State, deploy: Deploy, spec: ModelSpec, told: Mapping[str, st
     pending, name = deploy.pending, deploy.asked.name
     engines = state.fleet.engines
     fault = fault_of_size(spec) or fault_of_context(spec) or fault_of_task(spec, engines)
-    fault = fault or fault_of_claim(spec, engines)
+    fault = fault or fault_of_claim(spec, engines) or fault_in_fleet(spec, state.fleet, engines[spec.engine])
     if fault is not None:
         return pending.rejected(422, fault)
     digest = revision_digest(spec)

@@ -28,6 +28,12 @@ def answer_unload(state: State, pending: PendingRequest, asked: UnloadRequested,
     if not there:
         return pending.fulfilled(f"{model.name} is not on {node.name}", **result)
     wanted = model.serving
+    if wanted.spec.spread_all:
+        return pending.rejected(
+            409,
+            f"{model.name} is wanted on all nodes that match: give {node.name} a label that its selector forbids, or"
+            " drain it",
+        )
     others = (each for each in eligible_nodes(state.fleet, model.id, wanted) if each.id != asked.node)
     if wanted.spec.min_replicas and not any(not (other.draining or other.cordoned) for other in others):
         return pending.rejected(

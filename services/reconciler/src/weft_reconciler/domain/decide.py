@@ -8,18 +8,20 @@ from weft_reconciler.domain.decision_time import DecisionTime
 from weft_reconciler.domain.new_secrets import lifted
 from weft_reconciler.domain.replicas import reconcile
 from weft_reconciler.domain.request_inspections import request_inspections
+from weft_reconciler.domain.sizing import Demand, sized
 from weft_reconciler.domain.state import State
 
 AT_ONCE = 64
 """Decisions of one round; what is left over comes with the next."""
+NO_DEMAND = Demand()
 
 
-def decide(state: State, time: DecisionTime) -> list[Decision]:
+def decide(state: State, time: DecisionTime, demand: Demand = NO_DEMAND) -> list[Decision]:
     """What to append, given the log so far and the time. Decisions of one round touch no aggregate twice."""
     round = Round(AT_ONCE)
     undecided: list[PendingRequest] = []
     for pending in state.requests.waiting.values():
-        answered = answer(state, pending, time)
+        answered = answer(state, pending, time, demand)
         if answered is None:
             undecided.append(pending)
         else:
@@ -34,4 +36,8 @@ def decide(state: State, time: DecisionTime) -> list[Decision]:
             decision = lifted(state, model) or reconcile(state, model, time)
             if decision is not None:
                 round.add(decision)
+    for id in demand.near:
+        model = state.fleet.models.get(id)
+        if model is not None and (decision := sized(state, model, time, demand)) is not None:
+            round.add(decision)
     return round.decisions

@@ -29,6 +29,8 @@ class DecisionTime:
     since: float
     """From when on this decider has looked without a gap."""
     timeouts: Timeouts = Timeouts()
+    seed: int = 0
+    """What chance is drawn from."""
 
     def waited(self, at: float) -> float:
         """Seconds since `at`, counting only those in which this decider looked."""
@@ -43,9 +45,9 @@ class DecisionClock:
     since: float = 0.0
     _last: float | None = None
 
-    def tick(self, now: float) -> DecisionTime:
+    def tick(self, now: float, seed: int = 0) -> DecisionTime:
         """Note a look at `now` (seconds since the epoch)."""
         if self._last is None or not 0 <= now - self._last <= _GAP:
             self.since = now
         self._last = now
-        return DecisionTime(now, self.since, self.timeouts)
+        return DecisionTime(now, self.since, self.timeouts, seed)

@@ -8,11 +8,15 @@ from weft_placement.claim import ClaimUnknown
 from weft_placement.demand import Demand, demand_of
 from weft_placement.filters.approved import approved
 from weft_placement.filters.backend import backend
+from weft_placement.filters.chosen_devices import chosen_devices
+from weft_placement.filters.device_capability import device_capability
 from weft_placement.filters.files import files
 from weft_placement.filters.labels import labels
+from weft_placement.filters.pool import pool
 from weft_placement.kept_recipe import recipes_for
+from weft_placement.policy import Policy
 
-_LASTING = (labels, approved, backend, files)
+_LASTING = (pool, chosen_devices, labels, approved, backend, device_capability, files)
 """The filters that no other replica and no drain changes."""
 
 
@@ -25,7 +29,7 @@ def eligible_nodes(fleet: Fleet, model: ModelId, revision: Revision) -> Iterator
     """The same one by one: who looks for any of them asks no more nodes than it must."""
     try:
         recipes = recipes_for(fleet, model, revision.number)
-        demand = demand_of(model, revision.number, revision.spec, slots=1, engines=fleet.engines, recipes=recipes)
+        demand = demand_of(model, revision.number, revision.spec, Policy(slots=1), fleet.engines, recipes)
     except ClaimUnknown:
         return
     for id, node in fleet.nodes.items():

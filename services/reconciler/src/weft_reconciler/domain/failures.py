@@ -1,10 +1,11 @@
-"""Where a model's revisions failed, and when that is reason enough to give one up."""
+"""Where a model's revisions failed, who keeps away from there, and when that is reason enough to give one up."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from weft_contracts.commit import Cause
-from weft_contracts.ids import ModelId, NodeId
+from weft_contracts.facts.model import Scaled
+from weft_contracts.ids import ModelId, NodeId, ReplicaId
 from weft_fleet import ModelView, Revision
 
 from weft_reconciler.domain.decision_time import DecisionTime
@@ -32,12 +33,27 @@ class Failures:
     by_model: dict[ModelId, dict[int, dict[NodeId, Failure]]] = field(
         default_factory=dict[ModelId, dict[int, dict[NodeId, Failure]]]
     )
+    avoided: dict[ModelId, dict[ReplicaId, frozenset[NodeId]]] = field(
+        default_factory=dict[ModelId, dict[ReplicaId, frozenset[NodeId]]]
+    )
+    """By model and wanted replica: the nodes that it avoids since one had failed there when it was added."""
 
     def note(self, model: ModelId, revision: int, node: NodeId, failure: Failure) -> None:
         """A replica of a revision failed."""
         failures = self.by_model.setdefault(model, {}).setdefault(revision, {})
         failures.pop(node, None)
         failures[node] = failure
+
+    def note_scaled(self, model: ModelView, fact: Scaled) -> None:
+        """Replicas were added, which avoid nodes; others were retired."""
+        receipt, avoided = fact.receipt, self.avoided.pop(model.id, {})
+        if receipt is not None and fact.add and fact.avoid and fact.revision in model.specs:
+            oldest = receipt.decided_at - receipt.failure_memory
+            nodes = self._since(model, model.of(fact.revision), oldest).keys() & set(fact.avoid)
+            avoided.update(dict.fromkeys(fact.add, frozenset(nodes)) if nodes else {})
+        left = {replica: nodes for replica, nodes in avoided.items() if replica not in fact.retire}
+        if left:
+            self.avoided[model.id] = left
 
     def forget(self, model: ModelId) -> None:
         """A retry, the end of the model: what was before no longer counts."""
@@ -66,9 +82,11 @@ class Failures:
 
         What failed in a recipe that is refused by now says nothing about what it goes on in.
         """
+        return self._since(model, revision, time.now - time.timeouts.failure_memory)
+
+    def _since(self, model: ModelView, revision: Revision, oldest: float) -> dict[NodeId, Failure]:
         there = self.by_model.get(model.id, {})
         refused = model.refused_for(revision)
-        oldest = time.now - time.timeouts.failure_memory
         found = [
             (failure.at, node, failure)
             for number, failures in there.items()

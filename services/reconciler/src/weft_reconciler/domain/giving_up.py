@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from weft_contracts.commit import Cause
 from weft_contracts.ids import NodeId
 from weft_fleet import ModelView, ReplicaView, Revision, RunView
+from weft_requests import QUOTED, shortened
 
 from weft_reconciler.domain.decision_time import DecisionTime
 from weft_reconciler.domain.eligible_nodes import eligible_ids
@@ -31,6 +32,20 @@ def fault_of(
             if decisive is not None:
                 return decisive
     return _held_up(state, model, revision, own, time)
+
+
+def without_progress(state: State, model: ModelView, own: ReplicaSurvey, time: DecisionTime) -> Failure | None:
+    """That a new revision didn't get further in time, while another is kept. Not while the brake holds, nor of a model
+    of which none is wanted."""
+    if state.fleet.brake is not None or model.asleep or not state.progress.is_overdue(model, time):
+        return None
+    waits = next((each.replica for each in own.of(ReplicaStatus.STARTING)), None)
+    stands = "none is on its way" if waits is None else f"{waits.id} is {waits.state}"
+    if waits is not None and waits.placed is None and waits.unplaceable is not None:
+        stands = f"{stands}: {shortened(waits.unplaceable.reason, QUOTED)}"
+    return Failure(
+        time.now, f"no more of it were ready within {model.rules.progress_s:.0f} s; {stands}", False, model.cause
+    )
 
 
 def recipes_of(state: State, replica: ReplicaView) -> frozenset[str]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from weft_contracts import subjects
 from weft_contracts.commit import Cause, Commit, Guard, Recorded
 from weft_contracts.digest import lora_key
+from weft_contracts.draft import draft_key
 from weft_contracts.engines import BUILTIN, Profiles
 from weft_contracts.facts.inspection import Requested
 from weft_contracts.facts.machine import FileFound, FileMissing
@@ -33,6 +34,13 @@ def inspection_key(spec: ModelSpec) -> InspectionKey | None:
 def lora_keys(spec: ModelSpec) -> tuple[InspectionKey, ...]:
     """What nodes must inspect for a spec's LoRA adapters."""
     return tuple(InspectionKey(lora_key(adapter), spec.engine) for adapter in spec.adapters)
+
+
+def keys_beside(spec: ModelSpec, engines: Profiles) -> tuple[InspectionKey, ...]:
+    """What nodes must inspect beside a spec's model: its LoRA adapters, then its draft model."""
+    profile = engines.get(spec.engine)
+    draft = draft_key(spec, profile) if profile is not None else ""
+    return (*lora_keys(spec), *((InspectionKey(draft, spec.engine),) if draft else ()))
 
 
 @dataclass(frozen=True, slots=True)

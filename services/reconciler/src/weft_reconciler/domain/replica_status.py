@@ -11,6 +11,7 @@ from weft_requests import QUOTED, shortened
 
 from weft_reconciler.domain.decision_time import DecisionTime
 from weft_reconciler.domain.eligible_nodes import eligible_nodes
+from weft_reconciler.domain.spread_nodes import beyond_spread
 from weft_reconciler.domain.state import State
 
 
@@ -24,7 +25,7 @@ class ReplicaStatus(Enum):
     UNKNOWN = auto()
     """Silent or failed while nothing may be replaced: it counts, and nobody knows."""
     LOST = auto()
-    """Its node is offline. It stays until another serves in its place, or it returns."""
+    """Its one node is offline. It stays until another serves in its place, or it returns."""
     OUTGOING = auto()
     """It serves, but is of a superseded revision, on a draining node or unloaded. It stays until another serves in its
     place."""
@@ -41,7 +42,7 @@ class Assessment:
     cause: Cause | None = None
     outdated: bool = False
     waits: bool = False
-    """Something else than what happens to it may change this: the room that other nodes have."""
+    """Something else than what happens to it may change this: the room that other nodes have, time."""
 
 
 def assess(
@@ -56,12 +57,14 @@ def assess(
         return Assessment(ReplicaStatus.ENDED, f"{replica.id} is lost: its node was removed")
     return (
         _failed(state, replica)
+        or _beyond_spread(state, model, replica, revision)
         or _silent(state, model, replica, revision, present, time)
         or (_outdated(model, replica) if revision is None else None)
         or _draining(state, model, replica, revision, present, time)
         or _unloaded(state, model, replica, revision, time)
         or _left_behind(state, model, replica)
         or _without_room(state, model, replica, revision)
+        or _keeping_off(state, model, replica, revision, time)
         or Assessment(ReplicaStatus.SERVING if _serves(replica, present) else ReplicaStatus.STARTING)
     )
 
@@ -95,7 +98,9 @@ def _silent(
             return Assessment(ReplicaStatus.UNKNOWN)
         offline = state.offline.by_node.get(node.id)
         why = f"{replica.id} is lost: {node.name} is offline"
-        return Assessment(ReplicaStatus.LOST, why, offline.cause if offline else None)
+        # a group serves no more without one of its nodes, and what it holds on the others is what replaces it needs
+        status = ReplicaStatus.ENDED if len(nodes) > 1 else ReplicaStatus.LOST
+        return Assessment(status, why, offline.cause if offline else None)
     return None
 
 
@@ -103,6 +108,15 @@ def _outdated(model: ModelView, replica: ReplicaView) -> Assessment:
     stays = replica.state == "ready" or _shut_down(replica)
     status = ReplicaStatus.OUTGOING if stays else ReplicaStatus.ENDED
     return Assessment(status, _superseded(model, replica), outdated=True)
+
+
+def _beyond_spread(
+    state: State, model: ModelView, replica: ReplicaView, revision: Revision | None
+) -> Assessment | None:
+    if revision is None or not revision.spec.spread_all:
+        return None
+    why = beyond_spread(state, model, replica, revision)
+    return None if why is None else Assessment(ReplicaStatus.ENDED, why)
 
 
 def _left_behind(state: State, model: ModelView, replica: ReplicaView) -> Assessment | None:
@@ -143,6 +157,21 @@ def _without_room(state: State, model: ModelView, replica: ReplicaView, revision
         why = f"{replica.id} waits for room on {node.name}: {shortened(run.reason, QUOTED)}"
         return Assessment(ReplicaStatus.ENDED, why, Cause(run.correlation_id, run.event_id))
     return None
+
+
+def _keeping_off(
+    state: State, model: ModelView, replica: ReplicaView, revision: Revision | None, time: DecisionTime
+) -> Assessment | None:
+    """One without a place that avoids a node since one failed there. Once that counts no more, another is added in its
+    place, which may go there."""
+    avoided = state.failures.avoided.get(model.id, {}).get(replica.id)
+    if avoided is None or replica.placed is not None:
+        return None
+    free = sorted(avoided - state.failures.recent(model, revision or model.current, time).keys())
+    if not free or state.fleet.brake is not None:
+        return Assessment(ReplicaStatus.STARTING, waits=True)
+    why = f"{replica.id} has no place, and {_name(state, free[0])}, where one failed, may be tried again"
+    return Assessment(ReplicaStatus.ENDED, why)
 
 
 def _superseded(model: ModelView, replica: ReplicaView) -> str:

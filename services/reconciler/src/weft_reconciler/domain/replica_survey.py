@@ -1,12 +1,14 @@
 """A model's wanted replicas, each with its status and the revision that it counts for."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from weft_fleet import ModelView, ReplicaView, Revision
 
 from weft_reconciler.domain.decision_time import DecisionTime
 from weft_reconciler.domain.replica_status import Assessment, ReplicaStatus, assess
 from weft_reconciler.domain.rollout import Rollout
+from weft_reconciler.domain.spread_nodes import SpreadCount, spread_count
 from weft_reconciler.domain.state import State
 
 
@@ -25,6 +27,8 @@ class ReplicaSurvey:
     """Wanted replicas of a model, oldest first."""
 
     all: tuple[SurveyedReplica, ...]
+    spread: Mapping[int, SpreadCount] = field(default_factory=dict[int, SpreadCount])
+    """By the number of a revision that is wanted on all nodes that match: how many these are."""
 
     def of(self, *statuses: ReplicaStatus) -> list[SurveyedReplica]:
         """Those that have one of these statuses."""
@@ -32,7 +36,7 @@ class ReplicaSurvey:
 
     def counting_for(self, *revisions: Revision | None) -> "ReplicaSurvey":
         """The part of it that counts for these revisions."""
-        return ReplicaSurvey(tuple(surveyed for surveyed in self.all if surveyed.revision in revisions))
+        return ReplicaSurvey(tuple(each for each in self.all if each.revision in revisions), self.spread)
 
     @property
     def settled(self) -> bool:
@@ -59,4 +63,10 @@ def survey_replicas(state: State, model: ModelView, rollout: Rollout, time: Deci
     for view in sorted((view for view in replicas if view.wanted), key=lambda view: view.number):
         revision = rollout.of(model.of(view.revision))
         found.append(SurveyedReplica(view, assess(state, model, view, revision, time), revision))
-    return ReplicaSurvey(tuple(found))
+    survey = ReplicaSurvey(tuple(found))
+    spread = [revision for revision in rollout.revisions if revision.spec.spread_all]
+    counts: dict[int, SpreadCount] = {}
+    for revision in spread:
+        counted = (each.replica for each in survey.counting_for(revision).counted)
+        counts[revision.number] = spread_count(state, model, revision, counted, time)
+    return replace(survey, spread=counts) if spread else survey

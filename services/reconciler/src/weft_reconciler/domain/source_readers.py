@@ -20,7 +20,7 @@ from weft_contracts.source_keys import source_key
 from weft_fleet import NodeView
 from weft_requests import PendingRequest
 
-from weft_reconciler.domain.inspections import inspection_key, lora_keys
+from weft_reconciler.domain.inspections import inspection_key, keys_beside
 from weft_reconciler.domain.state import State
 
 ASKED_FIRST: Final = 2
@@ -47,15 +47,15 @@ def readers(
     """Those of the nodes that can load a source that are to look at it now, for a request that waited so long.
 
     Drawn by the request's and the nodes' ids, so that every decider draws alike: first those that the spec's selector
-    lets have a replica, and none that lacks a LoRA adapter, unless all do. Cost: one checksum a node.
+    lets have a replica, and none that lacks a LoRA adapter or the draft model, unless all do. Cost: a checksum a node.
     """
     key, since = inspection_key(spec), pending.sequence
     assert key is not None
     lacking = {
         node
-        for lora in lora_keys(spec)
+        for beside in keys_beside(spec, state.fleet.engines)
         for node in able
-        if (last := state.inspections.last(lora, node, since)) is not None and isinstance(last.answer, FileMissing)
+        if (last := state.inspections.last(beside, node, since)) is not None and isinstance(last.answer, FileMissing)
     }
     fit = [node for node in able if node not in lacking] or list(able)
     drawn = heapq.nsmallest(

@@ -1,6 +1,6 @@
 """What can be wrong with a spec: by itself, or beside what the nodes have. Each fault is one sentence."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from weft_contracts.backends import Recipes
@@ -21,7 +21,9 @@ from weft_contracts.source_faults import fault_of_remote, fault_of_upload, is_gg
 from weft_contracts.spec_secrets import secrets_of
 from weft_fleet import NodeView
 from weft_placement.claim import ClaimUnknown, need_of
+from weft_placement.fixed_layout import fault_of_layout
 from weft_placement.installable import obtainable
+from weft_requests import QUOTED, shortened
 
 LONGEST_NAME = 255
 LONGEST_PATH = 4096
@@ -48,18 +50,21 @@ def fault_of_name(name: str) -> str | None:
 def fault_of_spec(spec: ModelSpec, engines: Profiles) -> str | None:
     """What is wrong with a spec whatever the nodes have."""
     return (
-        _size(spec)
+        fault_of_told_size(spec)
         or _files(spec, engines)
         or _source(spec, engines)
         or _secrets(spec)
         or _given(spec, engines)
-        or _bounds(spec)
-        or _selector(spec)
+        or fault_of_layout(spec, engines[spec.engine])
+        or fault_of_bounds(spec)
+        or fault_of_selector(spec)
     )
 
 
-def _size(spec: ModelSpec) -> str | None:
-    size = len(spec.model_dump_json(exclude={"files"}).encode())
+def fault_of_told_size(spec: ModelSpec) -> str | None:
+    """Why what an admin says in a spec is too long."""
+    told = spec.model_copy(update={"weights": spec.weights.without_layers})  # what of layers was found is not told
+    size = len(told.model_dump_json(exclude={"files"}).encode())
     if size > MOST_BYTES:
         return f"the spec takes {size} bytes, {MOST_BYTES} are allowed: shorten engine_args or the selector"
     return None
@@ -139,8 +144,11 @@ def _path(path: str) -> str | None:
     return None
 
 
-def _bounds(spec: ModelSpec) -> str | None:
+def fault_of_bounds(spec: ModelSpec) -> str | None:
+    """What is wrong with how many replicas there are to be."""
     least, most = spec.min_replicas, spec.max_replicas
+    if spec.spread_all and (least, most) != (1, 1):
+        return f"spread_all goes with neither min_replicas ({least}) nor max_replicas ({most}): leave both out"
     if most and most < least:
         return f"max_replicas {most} is below min_replicas {least}: raise it, or set it to 0 for no upper bound"
     if max(least, most) > MOST_REPLICAS:
@@ -148,7 +156,8 @@ def _bounds(spec: ModelSpec) -> str | None:
     return None
 
 
-def _selector(spec: ModelSpec) -> str | None:
+def fault_of_selector(spec: ModelSpec) -> str | None:
+    """What is wrong with the labels that nodes are to bear."""
     for key, value in spec.selector.items():
         if key in ("", "!"):
             return "the selector has an empty label name: write key: value, or !key with an empty value"
@@ -172,6 +181,13 @@ def fault_of_secrets(spec: ModelSpec, known: Collection[str]) -> str | None:
     """What is wrong with the secrets that a spec names beside those that the mesh has."""
     lacking = sorted(name for name in secrets_of(spec) if name not in known)
     return f"there is no secret {lacking[0]}: set it first, by `weft secrets set {lacking[0]}`" if lacking else None
+
+
+def fault_of_policy(spec: ModelSpec, known: Sequence[str]) -> str | None:
+    """What is wrong with the policy that a spec names beside those that the mesh has."""
+    if not spec.policy or spec.policy in known:
+        return None
+    return f"there is no policy {shortened(spec.policy, QUOTED)}; there is: {', '.join(known)}"
 
 
 def fault_of_context(spec: ModelSpec) -> str | None:

@@ -21,6 +21,9 @@ from weft_contracts.facts.request import (
     FilesUnpinRequested,
     JoinRequested,
     LabelsRequested,
+    PolicyChoiceRequested,
+    PolicyRequested,
+    PolicyWithdrawalRequested,
     RegistryRequest,
     RejectionRequested,
     RemovalRequested,
@@ -48,6 +51,7 @@ from weft_registry.domain.labels import label
 from weft_registry.domain.liveness import lift_brake
 from weft_registry.domain.node_backends import install, uninstall
 from weft_registry.domain.node_files import fetch_files, pin_files, remove_files, unpin_files
+from weft_registry.domain.placement_policies import choose_policy, set_policy, withdraw_policy
 from weft_registry.domain.removal import remove
 from weft_registry.domain.secrets import remove_secret, set_secret
 from weft_registry.domain.state import RegistryState
@@ -89,6 +93,12 @@ def answer(
             return withdraw_backend(state, pending, fact)
         case BackendUpgradeRequested():
             return upgrade_backend(state, pending, fact)
+        case PolicyRequested():
+            return set_policy(state, pending, fact)
+        case PolicyWithdrawalRequested():
+            return withdraw_policy(state, pending, fact)
+        case PolicyChoiceRequested():
+            return choose_policy(state, pending, fact)
         case SecretRequested():
             return set_secret(state, pending, fact)
         case SecretRemovalRequested():

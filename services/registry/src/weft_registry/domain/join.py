@@ -13,7 +13,7 @@ from weft_requests import PendingRequest
 from weft_registry.domain.admissions import NOBODY_YET, Admissions
 from weft_registry.domain.drain import lifted_by_joining
 from weft_registry.domain.labels import own_label_fault
-from weft_registry.domain.names import claimed, misleading, taken
+from weft_registry.domain.names import claimed, misleading, shadowed, taken
 from weft_registry.domain.state import RegistryState
 
 MAX_NAME = 255
@@ -95,6 +95,10 @@ def join(
         return pending.fulfilled(f"{fact.name} joined again", rejoined, node=id)
     if misleading(fact.name, id):
         return pending.rejected(400, f"the name {fact.name!r} is written as the id of a node: choose another")
+    if shadowed(fact.name):
+        return pending.rejected(
+            400, f"no node can be called {fact.name!r}, which the API means otherwise: choose another"
+        )
     if why := taken(state, fact.name, id):
         return pending.rejected(409, why)
     if not approves:

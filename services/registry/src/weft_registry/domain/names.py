@@ -25,6 +25,15 @@ def taken(state: RegistryState, name: str, id: NodeId) -> str | None:
     return f"a node bears the name {other.name!r}, which differs from {name!r} by the case of letters alone"
 
 
+_OF_ROUTES = frozenset({"scheduling"})
+"""What stands in the API where a node's name may stand."""
+
+
+def shadowed(name: str) -> bool:
+    """Whether a node of this name could not be asked for by it: the API has something else there."""
+    return name.casefold() in _OF_ROUTES
+
+
 def misleading(name: str, id: NodeId) -> bool:
     """Whether a name would be taken for another node's id."""
     return is_node_id(name) and name != id

@@ -1,28 +1,38 @@
-"""Replicas that wait for a place get one, or are told why not."""
+"""Replicas that wait for a place get one, or others end for them, or they are told why not."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from weft_contracts.commit import MAX_COMMIT_BYTES, Commit, Decision
-from weft_contracts.facts.node import Assigned
-from weft_contracts.facts.replica import Placed, Unplaceable
-from weft_contracts.facts.values import Member
+from weft_contracts.facts.replica import KeptForNow, Placed, Unplaceable
 from weft_contracts.ids import NodeId
 from weft_contracts.subjects import Aggregate, model, replica
 from weft_fleet import ReplicaView
 from weft_placement import CandidateRanking, Circumstances, NoPlace, Placement, PlannedFleet, choose
 from weft_placement.candidate_ranking import NoCandidate
-from weft_placement.decide import few, no_place
+from weft_placement.decide import few
+from weft_placement.eviction import give_room, hold_room, hold_rooms, priority_in
 from weft_placement.filters.avoid import avoided
-from weft_placement.installable import to_install
-from weft_placement.kept_recipe import recipe_for
+from weft_placement.set_aside import set_aside
 
+from weft_scheduler.domain.assignments import assigned as assigned_on
 from weft_scheduler.domain.batch import Batch, guarded, size_of
+from weft_scheduler.domain.evict import Evicting, Use, no_place_told
 from weft_scheduler.domain.rules import Rules
 from weft_scheduler.domain.state import State
 from weft_scheduler.domain.waiting import Group, Revision
 
-_SUSPECT = "is set aside: one of its events can't be read"
+
+@dataclass(slots=True)
+class Look:
+    """One look at the waiting replicas of a revision: what holds for all that avoid the same nodes."""
+
+    why: dict[tuple[str, ...], NoCandidate] = field(default_factory=dict[tuple[str, ...], NoCandidate])
+    """Why they have no place."""
+    kept: dict[tuple[str, ...], KeptForNow | None] = field(default_factory=dict[tuple[str, ...], KeptForNow | None])
+    """What would make room for them but for a while; None: nothing."""
+    unsearched: bool = False
+    """That wasn't asked for all of them: the round had made its searches, or the revision hadn't its turn."""
 
 
 @dataclass(slots=True)
@@ -35,6 +45,7 @@ class Round:
     suspects: Mapping[Aggregate, str]
     batch: Batch
     planned_fleet: PlannedFleet
+    evicting: Evicting
     unplaceable: list[Commit] = field(default_factory=list[Commit])
     set_aside: Mapping[str, str] = field(default_factory=dict[str, str])
     deferred: int = 0
@@ -42,12 +53,12 @@ class Round:
 
     def run(self) -> None:
         """Look at every revision that waits and that something may have changed for."""
-        self.set_aside = {a.key: _SUSPECT for a in self.suspects if a.kind in ("node", "machine")}
-        for revision, group in self.state.waiting:
+        self.set_aside = set_aside(self.suspects)
+        hold_rooms(self.planned_fleet, self.given.now)
+        for revision, group in self._in_order():
             if self.full:
                 break
-            if not self._held_back(revision):
-                self._look(revision, group)
+            self._look(revision, group)
 
     @property
     def full(self) -> bool:
@@ -55,10 +66,21 @@ class Round:
         return max(self.batch.replicas, len(self.unplaceable), self.deferred) >= self.rules.batch
 
     def placed_and_told(self) -> list[Decision]:
-        """The round's decisions."""
+        """The round's decisions. Others end, and that there is no place is told, when nothing else was placed: a plan
+        that loses its append is in no log, and no receipt must rest on it."""
         placed = self.batch.decision("placed")
-        told = Decision(tuple(self.unplaceable), "unplaceable") if self.unplaceable else None
-        return [decision for decision in (placed, told) if decision is not None]
+        if placed is not None:
+            return [placed]
+        evicted = self.evicting.decision(self._in_order(), self.set_aside)
+        if evicted is not None:
+            return [evicted]
+        return [Decision(tuple(self.unplaceable), "unplaceable")] if self.unplaceable else []
+
+    def _in_order(self) -> list[tuple[Revision, Group]]:
+        """What may be looked at: of a higher priority first, then who has waited longest."""
+        models = self.state.fleet.models
+        found = [(revision, group) for revision, group in self.state.waiting if not self._held_back(revision)]
+        return sorted(found, key=lambda each: -priority_in(models[each[0][0]], each[0][1]))
 
     def _held_back(self, revision: Revision) -> bool:
         """A revision that was given up is not tried again until an admin says so."""
@@ -69,48 +91,61 @@ class Round:
         sample = next(iter(group.replicas))
         ranking = self.state.ranking(revision, sample, self.planned_fleet)
         changes = ranking.changes if isinstance(ranking, CandidateRanking) else 0
-        if not group.due and changes == group.changes and self.given.now < group.look_at:
+        roomy = any(id in self.state.fleet.rooms for id in group.replicas)
+        unsearched = group.unsearched and not self.evicting.enough
+        due = group.due or unsearched or roomy
+        if not due and changes == group.changes and self.given.now < group.look_at:
             return
         group.look_at = self.given.now + self.rules.look_again_s
-        without: dict[tuple[str, ...], NoCandidate] = {}
+        look = Look()
         settled, deferred = True, self.deferred
         for id in tuple(group.replicas):
             if self.full or self.deferred > deferred:
                 settled = False
                 break
             if replica(id) not in self.suspects:
-                settled = self._settle(self.state.fleet.replicas[id], ranking, without) and settled
+                settled = self._settle(self.state.fleet.replicas[id], group, ranking, look) and settled
         # What was decided is due until it is in the log: an append may lose.
         group.due = not settled
+        group.unsearched = look.unsearched
+        if look.kept:
+            group.weighed_at = self.given.now
         group.changes = ranking.changes if isinstance(ranking, CandidateRanking) else 0
 
-    def _settle(
-        self, view: ReplicaView, ranking: CandidateRanking | str, without: dict[tuple[str, ...], NoCandidate]
-    ) -> bool:
+    def _settle(self, view: ReplicaView, group: Group, ranking: CandidateRanking | str, look: Look) -> bool:
         """Place one replica or tell it why not. True if nothing had to be said."""
         if isinstance(ranking, str):
-            return self._tell(view, NoCandidate(ranking, {}))
-        known = without.get(view.avoid)
-        if known is not None:
-            return self._tell(view, known)
-        ranking.sync(self.planned_fleet)
+            return self._tell(view, NoCandidate(ranking, {}), None)
         avoid = {**self.set_aside, **avoided(view.avoid)}
-        if next(ranking.candidates(avoid), None) is None:
-            without[view.avoid] = ranking.no_candidate(avoid)
-            return self._tell(view, without[view.avoid])
+        roomy = view.id in self.state.fleet.rooms
+        known = None if roomy else look.why.get(view.avoid)
+        if known is not None:
+            return self._no_place(view, group, ranking, avoid, known, look)
+        give_room(self.planned_fleet, view)
+        ranking.sync(self.planned_fleet)
+        if ranking.best(avoid) is None:
+            why = ranking.no_candidate(avoid)
+            if not roomy:
+                look.why[view.avoid] = why
+            settled = self._no_place(view, group, ranking, avoid, why, look)
+            hold_room(self.planned_fleet, view, self.given.now)
+            return settled
         match choose(self.state.fleet, view, ranking, self.given, self.set_aside):
             case Placement() as placement:
-                return self._place(view, placement)
+                settled = self._place(view, placement)
+                if not self.planned_fleet.has(view.id, placement.members):
+                    hold_room(self.planned_fleet, view, self.given.now)
+                return settled
             case NoPlace(reason=reason, receipt=receipt):
-                return self._tell(view, NoCandidate(reason, receipt.refusals))
+                return self._tell(view, NoCandidate(reason, receipt.refusals), None)
 
     def _place(self, view: ReplicaView, placement: Placement) -> bool:
         cause = view.cause
-        assigned = self._assigned(view, placement)
+        assigned = assigned_on(self.state.fleet, view, placement.members, view.epoch + 1)
         largest = max(size_of(fact) for fact in assigned.values())
         if largest > MAX_COMMIT_BYTES - 2:
             problem = f"its assignment takes {largest} bytes, {MAX_COMMIT_BYTES} are allowed: shorten the spec"
-            return self._tell(view, NoCandidate(problem, {}))
+            return self._tell(view, NoCandidate(problem, {}), None)
         if not self.batch.takes(cause, assigned):
             self.deferred += 1
             return False
@@ -125,38 +160,45 @@ class Round:
         self.planned_fleet.plan(view, placement.members, cause)
         return False
 
-    def _assigned(self, view: ReplicaView, placement: Placement) -> dict[NodeId, Assigned]:
-        digest, spec = self.state.fleet.spec_of(view)
-        fact = Assigned(
-            replica=view.id,
-            model=view.model,
-            model_name=self.state.fleet.models[view.model].name,
-            revision=view.revision,
-            digest=digest,
-            epoch=view.epoch + 1,
-            members=placement.members,
-            spec=spec,
-        )
-        return {member.node: self._with_backend(fact, member) for member in placement.members}
+    def _no_place(
+        self,
+        view: ReplicaView,
+        group: Group,
+        ranking: CandidateRanking,
+        avoid: Mapping[str, str],
+        why: NoCandidate,
+        look: Look,
+    ) -> bool:
+        """Tell a replica why it has no place, and what would make room for it but for a while."""
+        now, last = self.given.now, view.unplaceable
+        if last is not None and now < last.receipt.decided_at + self.rules.look_again_s:
+            return True
+        if self.evicting.has_room(view):
+            return self._tell(view, why, None)
+        if view.avoid not in look.kept:
+            # By a search, and the reason may stand as it was told. Who isn't asked now is looked at again, and nobody
+            # behind it waits for that.
+            if last is not None and _same(last, why) and now < group.weighed_at + self.rules.weigh_again_s:
+                return True
+            if self.evicting.enough or (last is not None and now < group.weighed_at + self.evicting.turn_s):
+                look.unsearched = True
+                return True
+            look.kept[view.avoid] = self.evicting.kept(view, ranking, avoid)
+        return self._tell(view, why, look.kept[view.avoid])
 
-    def _with_backend(self, fact: Assigned, member: Member) -> Assigned:
-        """The fact with what this member's node must install before."""
-        fleet, devices = self.state.fleet, {device.index for device in member.devices}
-        recipe = recipe_for(fleet, fact.model, fact.revision)
-        backend = to_install(fleet.nodes[member.node], fleet.engines[fact.spec.engine], recipe, devices)
-        return fact if backend is None else fact.model_copy(update={"backend": backend})
-
-    def _tell(self, view: ReplicaView, why: NoCandidate) -> bool:
+    def _tell(self, view: ReplicaView, why: NoCandidate, kept: KeptForNow | None) -> bool:
         """Record why there is no place, unless the log says so already or said something lately."""
         last = view.unplaceable
         if last is not None:
-            same = last.reason == why.reason and last.receipt.refusals == few(why.refusals)
+            same = _same(last, why) and (last.kept.why if last.kept else "") == (kept.why if kept else "")
             if same or self.given.now < last.receipt.decided_at + self.rules.look_again_s:
                 return True
-        told = no_place(self.state.fleet, view, self.given, why)
-        fact = Unplaceable(model=view.model, revision=view.revision, reason=told.reason, receipt=told.receipt)
-        self.unplaceable.append(guarded(replica(view.id), view.sequence, (fact,), view.cause))
+        self.unplaceable.append(no_place_told(self.state.fleet, view, self.given, why, kept))
         return False
+
+
+def _same(last: Unplaceable, why: NoCandidate) -> bool:
+    return last.reason == why.reason and last.receipt.refusals == few(why.refusals)
 
 
 def place(
@@ -165,12 +207,15 @@ def place(
     given: Circumstances,
     suspects: Mapping[Aggregate, str],
     taken: tuple[NodeId, ...],
+    use: Use,
 ) -> list[Decision]:
-    """One round: at most one batch of placements, and one of replicas that found no place.
+    """One round: a batch of placements; else one of replicas that end for another, or of those that found no place.
 
     Nodes that are `taken` are written by another decision of this round and wait for the next.
     """
     fleet = state.fleet
-    this = Round(state, rules, given, suspects, Batch(fleet, taken), PlannedFleet(fleet))
+    planned_fleet = PlannedFleet(fleet, state.index)
+    evicting = Evicting(state, rules, given, suspects, planned_fleet, use)
+    this = Round(state, rules, given, suspects, Batch(fleet, taken), planned_fleet, evicting)
     this.run()
     return this.placed_and_told()

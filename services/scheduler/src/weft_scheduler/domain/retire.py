@@ -42,5 +42,5 @@ def _unassigned(fleet: Fleet, replica: ReplicaView, rules: Rules, now: float) ->
     nodes = (fleet.nodes.get(member.node) for member in replica.members)
     left = [node.drain_ends_at - now for node in nodes if node is not None and node.draining]
     deadline = max(0.0, round(min(left), 3)) if left else rules.retire_deadline_s
-    why = replica.retire_why or ("made room" if replica.evicted else "not wanted")
+    why = (replica.evicted_why or "made room") if replica.evicted else replica.retire_why or "not wanted"
     return Unassigned(replica=replica.id, deadline_s=deadline, why=why)

@@ -7,10 +7,13 @@ from weft_contracts.backends import BackendRecipe
 from weft_contracts.commit import Recorded
 from weft_contracts.engines import BUILTIN, Profiles
 from weft_contracts.ids import ReplicaId
+from weft_contracts.policies import PlacementPolicy
 from weft_fleet import Fleet
-from weft_placement import CandidateRanking, ClaimUnknown, PlannedFleet, Policy
+from weft_placement import CandidateRanking, ClaimUnknown, PlannedFleet, chosen_policy
 from weft_placement.decide import demand_for
+from weft_placement.eviction import AskedOf
 from weft_placement.kept_recipe import recipe_for
+from weft_placement.node_index import NodeIndex
 
 from weft_scheduler.domain.waiting import Revision, Waiting
 
@@ -22,15 +25,25 @@ RANKINGS_KEPT = 128
 class State:
     """Folded from the log. The rankings are a cache: the same as evaluating every node again."""
 
-    policy: Policy = field(compare=False)
     fleet: Fleet = field(default_factory=Fleet)
     waiting: Waiting = field(default_factory=Waiting)
     _rankings: dict[Revision, CandidateRanking | str] = field(
         default_factory=dict[Revision, CandidateRanking | str], compare=False
     )
 
+    index: NodeIndex = field(default_factory=NodeIndex, compare=False)
+    """Of the fleet's nodes: a cache, too."""
+    in_vain: dict[Revision, dict[tuple[str, ...], AskedOf]] = field(
+        default_factory=dict[Revision, dict[tuple[str, ...], AskedOf]], compare=False
+    )
+    """Of which nobody's end helped when it was looked for last, by the revision and the nodes that are avoided: what
+    was asked, which needn't be asked again."""
     _engines: Profiles = field(default_factory=lambda: BUILTIN, compare=False)
     _recipes: Mapping[str, BackendRecipe] = field(default_factory=dict[str, BackendRecipe], compare=False)
+    _policies: tuple[Mapping[str, PlacementPolicy], str] = field(
+        default_factory=lambda: (dict[str, PlacementPolicy](), ""), compare=False
+    )
+    _formats: Mapping[str, int] = field(default_factory=dict[str, int], compare=False)
     """By which the rankings were made."""
 
     def fold(self, commits: Iterable[Recorded]) -> None:
@@ -38,9 +51,14 @@ class State:
         for recorded in commits:
             self.fleet.apply(recorded)
             self.waiting.follow(self.fleet, recorded)
-        if self.fleet.engines is not self._engines or self.fleet.told_recipes is not self._recipes:
-            self._engines, self._recipes = self.fleet.engines, self.fleet.told_recipes
+        fleet = self.fleet
+        engines, recipes, policies = fleet.engines, fleet.told_recipes, (fleet.policies, fleet.policy)
+        same = policies[0] is self._policies[0] and policies[1] == self._policies[1] and fleet.formats == self._formats
+        if engines is not self._engines or recipes is not self._recipes or not same:
+            self._engines, self._recipes, self._policies = engines, recipes, policies
+            self._formats = fleet.formats
             self._rankings.clear()
+            self.in_vain.clear()
             self.waiting.look_anew()
 
     def on_restored(self) -> None:
@@ -66,6 +84,8 @@ class State:
 
     def _made(self, sample: ReplicaId) -> CandidateRanking | str:
         try:
-            return CandidateRanking(demand_for(self.fleet, self.fleet.replicas[sample], self.policy), self.policy)
+            replica = self.fleet.replicas[sample]
+            policy = chosen_policy(self.fleet, self.fleet.spec_of(replica)[1])
+            return CandidateRanking(demand_for(self.fleet, replica, policy), policy)
         except ClaimUnknown as error:
             return str(error)

@@ -22,6 +22,12 @@ class Group:
     """The ranking's count of changes at the last look."""
     look_at: float = 0.0
     """When to look again at the latest, in seconds since the epoch."""
+    weighed_at: float = 0.0
+    """When what would make room but for a while was searched for last."""
+    unsearched: bool = False
+    """That is still to be asked for some of them."""
+    evict_at: float = 0.0
+    """When to look again at what might end for them."""
 
 
 @dataclass(slots=True)
@@ -35,6 +41,11 @@ class Waiting:
 
     def __len__(self) -> int:
         return len(self._revision_of)
+
+    @property
+    def groups(self) -> int:
+        """How many revisions wait."""
+        return len(self._groups)
 
     def __iter__(self) -> Iterator[tuple[Revision, Group]]:
         """The group that has waited longest comes first."""

@@ -63,6 +63,11 @@ class Assignment:
     def epoch(self) -> int:
         return self.fact.epoch
 
+    @property
+    def is_rank(self) -> bool:
+        """Whether it is one of several ranks, which start together or not at all."""
+        return len(self.fact.members) > 1
+
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:

@@ -1,7 +1,7 @@
 """What must happen to this node's engine hosts, so that what runs is what the log assigns."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from weft_contracts.facts.machine import Reported
@@ -113,7 +113,11 @@ def steer(
 
 def _tries_of(assignment: Assignment, tries: Mapping[ReplicaId, Tries]) -> Tries:
     before = tries.get(assignment.replica)
-    return before if before is not None and before.epoch == assignment.epoch else Tries(assignment.epoch)
+    if before is not None and before.epoch == assignment.epoch:
+        return before
+    if before is not None and assignment.is_rank:  # the next epoch of its group is another try of the same
+        return replace(before, epoch=assignment.epoch)
+    return Tries(assignment.epoch)
 
 
 def _wanted(part: OwnPart, host: Host) -> Assignment | None:
@@ -164,7 +168,10 @@ def _must_end(host: Host, now: float, *, at_once: bool) -> str | None:
 
 def _may_start(part: OwnPart, assignment: Assignment, tries: Tries, now: float, disk_free: int | None) -> bool:
     record = part.runs.get(assignment.replica)
-    failed = record is not None and record.epoch == assignment.epoch and record.phase == "failed"
+    own = record if record is not None and record.epoch == assignment.epoch else None
+    failed = own is not None and own.phase == "failed"
+    if own is not None and assignment.is_rank and own.phase not in PREPARES:
+        return False  # what ran of this epoch has ended: all ranks start anew under the next one
     has_room = disk_free is None or disk_free >= tries.room
     return not failed and tries.given_up is None and now >= tries.next_at and has_room
 

@@ -8,6 +8,7 @@ from typing import Any
 from weft_contracts.commit import Guard, Recorded
 from weft_contracts.facts.fact import Fact, Unknown, Unreadable, Voided
 from weft_contracts.subjects import Aggregate
+from weft_contracts.suspects import Suspects
 from weft_runtime.logs import get_logger
 
 from weft_worker_agent.domain.own_part import OwnPart, evolve
@@ -24,14 +25,14 @@ class OwnLog:
         self.caught_up = False
         self.halted: str | None = None
         """Why nothing may be decided from it; None if it may."""
-        self._suspects: dict[Aggregate, dict[int, str]] = {}
+        self._suspects = Suspects()
         self._sequences: dict[Aggregate, int] = {}
         self._moved = asyncio.Event()
 
     @property
     def suspects(self) -> Mapping[Aggregate, str]:
         """Aggregates with a commit that could not be read, and why: nothing is written about them."""
-        return {aggregate: next(iter(whys.values())) for aggregate, whys in self._suspects.items()}
+        return self._suspects.why
 
     @property
     def may_decide(self) -> bool:
@@ -65,7 +66,7 @@ class OwnLog:
         for fact in commit.facts:
             match fact:
                 case Unreadable(why=why):
-                    self._suspects.setdefault(commit.aggregate, {})[commit.sequence] = why
+                    self._suspects.note(commit, fact)
                     _log.error("event can't be read", sequence=commit.sequence, why=why)
                 case Unknown(skippable=True):
                     pass
@@ -75,11 +76,8 @@ class OwnLog:
                         "is newer than this worker: upgrade it"
                     )
                     _log.error("deciding stops: engines run on", why=self.halted)
-                case Voided(sequence=sequence):
-                    whys = self._suspects.get(commit.aggregate, {})
-                    whys.pop(sequence, None)
-                    if not whys:
-                        self._suspects.pop(commit.aggregate, None)
+                case Voided():
+                    self._suspects.note(commit, fact)
                 case _:
                     kept.append(fact)
         return tuple(kept)

@@ -13,12 +13,15 @@ from weft_contracts.facts.request.gateway import (
     KeyRevocationRequested,
 )
 from weft_contracts.facts.request.reconciler import (
+    ActivationRequested,
     AliasRemovalRequested,
     AliasRequested,
     DeleteRequested,
     DeployRequested,
     ReconcilerRequest,
     RetryRequested,
+    RollbackRequested,
+    SchedulingRequested,
     TrialRequested,
     UnloadRequested,
 )
@@ -40,6 +43,9 @@ from weft_contracts.facts.request.registry import (
     FilesUnpinRequested,
     JoinRequested,
     LabelsRequested,
+    PolicyChoiceRequested,
+    PolicyRequested,
+    PolicyWithdrawalRequested,
     RegistryRequest,
     RejectionRequested,
     RemovalRequested,
@@ -56,6 +62,7 @@ from weft_contracts.facts.request.registry import (
 from weft_contracts.facts.request.request import Fulfilled, Rejected
 
 __all__ = [
+    "ActivationRequested",
     "AliasRemovalRequested",
     "AliasRequested",
     "ApprovalRequested",
@@ -82,6 +89,9 @@ __all__ = [
     "KeyRequested",
     "KeyRevocationRequested",
     "LabelsRequested",
+    "PolicyChoiceRequested",
+    "PolicyRequested",
+    "PolicyWithdrawalRequested",
     "ReconcilerRequest",
     "RegistryRequest",
     "Rejected",
@@ -91,6 +101,8 @@ __all__ = [
     "RequestFact",
     "ResumeRequested",
     "RetryRequested",
+    "RollbackRequested",
+    "SchedulingRequested",
     "SecretRemovalRequested",
     "SecretRequested",
     "TaggedChangeRequest",

@@ -7,6 +7,8 @@ from pydantic import Field
 from weft_contracts.aliases import AliasRule, AliasTargets
 from weft_contracts.facts.fact import Versioned
 from weft_contracts.facts.request.request import Request
+from weft_contracts.facts.rollout import MaxSurge, MaxUnavailable, ProgressSeconds
+from weft_contracts.facts.sizing import OwnScaling
 from weft_contracts.facts.values import ModelSpec
 from weft_contracts.ids import ModelId, NodeId
 
@@ -15,7 +17,7 @@ class DeployRequested(Versioned, Request, frozen=True):
     """A model, or a new revision of the model that bears this name."""
 
     type: Literal["deploy_requested"] = "deploy_requested"
-    newest: ClassVar[int] = 4
+    newest: ClassVar[int] = 5
     name: str
     spec: ModelSpec
 
@@ -28,7 +30,7 @@ class TrialRequested(Versioned, Request, frozen=True):
     """What would come of deploying this? Nodes are asked what they hold; nothing else changes."""
 
     type: Literal["trial_requested"] = "trial_requested"
-    newest: ClassVar[int] = 4
+    newest: ClassVar[int] = 5
     name: str
     spec: ModelSpec
 
@@ -49,6 +51,15 @@ class RetryRequested(Request, frozen=True):
     model: ModelId
 
 
+class RollbackRequested(Request, frozen=True):
+    """Serve a revision of before again, as a new one."""
+
+    type: Literal["rollback_requested"] = "rollback_requested"
+    model: ModelId
+    to: Annotated[int, Field(ge=1)] | None = None
+    """None: the last one before the newest of which a replica was ready."""
+
+
 class UnloadRequested(Request, frozen=True):
     """Take a model off a node."""
 
@@ -57,6 +68,31 @@ class UnloadRequested(Request, frozen=True):
     node: NodeId
     deadline_s: Annotated[float, Field(ge=0)] = 60.0
     """How long what serves there may wait for others to serve in its place."""
+
+
+class SchedulingRequested(Request, frozen=True):
+    """How many replicas of a model there are to be, and on which nodes. What is None stays as it is, so that two who
+    change different things at once lose nothing of each other."""
+
+    type: Literal["scheduling_requested"] = "scheduling_requested"
+    model: ModelId
+    selector: Annotated[dict[str, str], Field(max_length=64)] | None = None
+    min_replicas: Annotated[int, Field(ge=0)] | None = None
+    max_replicas: Annotated[int, Field(ge=0)] | None = None
+    spread_all: bool | None = None
+    max_surge: MaxSurge | None = None
+    max_unavailable: MaxUnavailable | None = None
+    progress_s: ProgressSeconds | None = None
+    scaling: OwnScaling | None = None
+    """All of its own figures anew; an empty one: the mesh's."""
+
+
+class ActivationRequested(Request, frozen=True):
+    """A request waits for a model that sleeps: let there be a replica. A gateway asks by itself, for whoever may use
+    the model."""
+
+    type: Literal["activation_requested"] = "activation_requested"
+    model: ModelId
 
 
 class AliasRequested(Request, frozen=True):
@@ -80,7 +116,10 @@ ReconcilerRequest = (
     | TrialRequested
     | DeleteRequested
     | RetryRequested
+    | RollbackRequested
     | UnloadRequested
+    | SchedulingRequested
+    | ActivationRequested
     | AliasRequested
     | AliasRemovalRequested
 )

@@ -11,6 +11,7 @@ from weft_contracts.facts.request.request import Request
 from weft_contracts.facts.source import FilesDigest
 from weft_contracts.facts.values import Addresses, Caps, EngineName, NodeKind, VramBudget
 from weft_contracts.ids import ModelId, NodeId, TokenId
+from weft_contracts.policies import PlacementPolicy, PolicyName
 from weft_contracts.secrets import SealedId, SecretName
 
 MOST_FILE_NODES = 64
@@ -215,6 +216,27 @@ class BackendRemovalRequested(Request, frozen=True):
     """Of this version alone; empty: all."""
 
 
+class PolicyRequested(Request, frozen=True):
+    """Let models be placed by this policy; another one of that name is replaced."""
+
+    type: Literal["policy_requested"] = "policy_requested"
+    policy: PlacementPolicy
+
+
+class PolicyWithdrawalRequested(Request, frozen=True):
+    """Forget a policy that no model names, and that isn't the mesh's own."""
+
+    type: Literal["policy_withdrawal_requested"] = "policy_withdrawal_requested"
+    name: PolicyName
+
+
+class PolicyChoiceRequested(Request, frozen=True):
+    """Let models that name no policy be placed by this one."""
+
+    type: Literal["policy_choice_requested"] = "policy_choice_requested"
+    name: PolicyName
+
+
 class SecretRequested(Request, frozen=True):
     """Keep a value for a name; the value lies sealed to the registry's key in the bucket of secrets."""
 
@@ -290,6 +312,9 @@ RegistryRequest = (
     | BackendUpgradeRequested
     | BackendInstallRequested
     | BackendRemovalRequested
+    | PolicyRequested
+    | PolicyWithdrawalRequested
+    | PolicyChoiceRequested
     | SecretRequested
     | SecretRemovalRequested
     | FilesFetchRequested

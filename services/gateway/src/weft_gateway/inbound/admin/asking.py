@@ -71,9 +71,9 @@ class Asking:
         return view
 
 
-def done(view: RequestView, status: int = 200) -> Answer[Any]:
-    """What arose, as the outcome in the log names it, and the request's id."""
-    return Answer({"request": view.id, **arisen(view)}, status)
+def done(view: RequestView, status: int = 200, **more: object) -> Answer[Any]:
+    """What arose, as the outcome in the log names it, the request's id, and `more`."""
+    return Answer({"request": view.id, **arisen(view), **more}, status)
 
 
 def check_format(fact: ChangeRequest, raised: Mapping[str, int]) -> None:

@@ -9,7 +9,9 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, Field, SecretStr, ValidationInfo, field_validator
 from weft_contracts.aliases import MOST_TARGETS, MOST_WEIGHT, AliasRule
 from weft_contracts.budget import parse_budget
+from weft_contracts.capability import MOST_CAPABILITIES, Capability
 from weft_contracts.facts.arguments import ArgumentValue
+from weft_contracts.facts.layout import Layout
 from weft_contracts.facts.lora import MOST_LORA_ADAPTERS, LoraName, LoraScale
 from weft_contracts.facts.source import (
     MOST_FILES,
@@ -22,8 +24,9 @@ from weft_contracts.facts.source import (
     SourceFile,
     UploadSource,
 )
-from weft_contracts.facts.values import EngineName, ModelSpec, Scope, VramBudget, Weights
-from weft_contracts.names import LONGEST_MODEL_NAME, NAME
+from weft_contracts.facts.values import MOST_PRIORITY, EngineName, ModelSpec, Scope, VramBudget, Weights
+from weft_contracts.names import ANTI_AFFINITY, LONGEST_MODEL_NAME, NAME
+from weft_contracts.policies import NAME as POLICY_NAME
 from weft_contracts.secrets import MOST_BYTES
 from weft_contracts.source_faults import (
     fault_of_bucket,
@@ -129,6 +132,12 @@ class Lora(BaseModel, frozen=True, extra="forbid"):
     scale: LoraScale = 1.0
 
 
+class LayoutBody(Layout, frozen=True, extra="forbid"):
+    """What is fixed of how a replica lies over devices and nodes; it is kept to or refused. `gpus`: `node:index`, the
+    index as the device's vendor counts it, from 0. `gpus_per_replica`: a wish, fewer are taken where they hold it.
+    `distributed`: whether it may span nodes. `cpu_offload`: false keeps it off processors."""
+
+
 class SpecBody(BaseModel, frozen=True, extra="forbid"):
     """What an admin wants of a model; see contracts' ModelSpec."""
 
@@ -139,8 +148,22 @@ class SpecBody(BaseModel, frozen=True, extra="forbid"):
     engine_args: Annotated[dict[str, ArgumentValue], Field(max_length=64)] = {}
     min_replicas: Annotated[int, Field(ge=0, le=10_000)] = 1
     max_replicas: Annotated[int, Field(ge=0, le=10_000)] = 1
+    spread_all: bool = False
+    """A replica on each node that matches the selector, one a node; it goes with neither of the two numbers."""
     selector: Annotated[dict[str, str], Field(max_length=64)] = {}
+    capability: Annotated[tuple[Capability, ...], Field(max_length=MOST_CAPABILITIES)] = ()
+    """What its devices must have, one of these: `8.9` is that compute capability of NVIDIA's or a higher one, `gfx942`
+    an architecture of AMD's. Then it is placed on no other device, nor on a processor."""
+    anti_affinity: Annotated[str, Field(pattern=rf"^(?:{ANTI_AFFINITY})?$")] = ""
+    """No node runs two replicas of models that name the same."""
+    layout: LayoutBody = LayoutBody()
+    policy: Annotated[str, Field(pattern=rf"^$|{POLICY_NAME}")] = ""
+    """By which placement policy its replicas are placed, by name; empty: by the mesh's own."""
+    priority: Annotated[int, Field(ge=-MOST_PRIORITY, le=MOST_PRIORITY)] = 0
+    """Of replicas without a place those of a higher priority come first, and none ends for one of a lower."""
     strategy: Literal["binpack", "spread"] = "binpack"
+    """From before policies had names. `spread`: one replica of a revision on a node, and no more; `binpack` says
+    nothing."""
     adapters: Annotated[tuple[Lora, ...], Field(max_length=MOST_LORA_ADAPTERS)] = ()
     files: Annotated[tuple[SentFile, ...], Field(max_length=MOST_FILES)] = ()
     """Of a source of kind `upload` alone: a GGUF file, or the parts of a split one in order; or a folder's safetensors
@@ -172,6 +195,13 @@ class DeployBody(BaseModel, frozen=True, extra="forbid", json_schema_extra={"exa
 
     name: ModelName
     spec: SpecBody
+
+
+class RollbackBody(BaseModel, frozen=True, extra="forbid", json_schema_extra={"examples": [{"to": 3}]}):
+    """Which revision is to be served again."""
+
+    to: Annotated[int, Field(ge=1, le=1 << 31)] | None = None
+    """Its number; left out, or null: the last one before the newest of which a replica was ready."""
 
 
 def _budget(text: str) -> str:

@@ -107,7 +107,7 @@ def sentence_of(errors: Sequence[Any]) -> Refused:
         return Refused(
             400, f"`{field}` is not a field that is known here; leave it out.", param=field, code="unknown_field"
         )
-    message = str(first.get("msg", "it does not fit"))
+    message = str(first.get("msg", "it does not fit")).removeprefix("Value error, ")
     subject = f"`{field}`" if field else f"The {place}"
     return Refused(400, f"{subject} does not fit: {message[:1].lower()}{message[1:]}.", param=field or None)
 

@@ -33,14 +33,17 @@ class Authenticator:
         ready: Callable[[], bool],
         now: Callable[[], float] = time.time,
         *,
+        first_key_known: Callable[[], bool] = lambda: True,
         cors: Cors | None = None,
         trusted_proxies: Sequence[Network] = (),
     ) -> None:
-        """`cors`: which pages of other origins may call; None: none. `trusted_proxies`: whose word for the address in
-        front of them counts, for the rate limits and nothing else."""
+        """`first_key_known`: whether the key that this gateway was told of at its start is among `keys`; until then
+        nobody hears that a key is no good. `cors`: which pages of other origins may call; None: none.
+        `trusted_proxies`: whose word for the address in front of them counts, for the rate limits and nothing else."""
         self.policy: Policy = policy
         self.ready = ready
         self.cors = cors
+        self._first_key_known = first_key_known
         self._trusted_proxies = tuple(trusted_proxies)
         self._rate_limiter = RateLimiter()
         self._keys = keys.by_hash
@@ -61,6 +64,8 @@ class Authenticator:
         try:
             return authenticate(context, required, self.policy, self._keys, self._now())
         except Refused as refused:
+            if refused.status == 401 and context.authorization is not None and not self._first_key_known():
+                raise starting("its first key is not in the event log yet") from None
             if refused.status == 401:
                 self.count_attempt("key", headers, context.peer, refused.sentence)
             raise

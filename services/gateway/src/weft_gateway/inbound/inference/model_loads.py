@@ -4,6 +4,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from weft_contracts.ids import ModelId
+from weft_contracts.signals import ModelDemand
 
 from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
 from weft_gateway.inbound.inference.unary_dispatcher import UnaryDispatcher
@@ -48,11 +49,39 @@ class ModelLoads:
             for model in sorted({*running, *tokens, *busy, *loading})
         }
 
+    def demand(self) -> list[ModelDemand]:
+        """By id, of every model that has anything to tell: what it has to do, and for how long it had nothing."""
+        now, used = self._dispatcher.now(), self._dispatcher.used
+        found: list[ModelDemand] = []
+        loads = self.now()
+        for name in (*loads, *(each for each in used if each not in loads)):
+            load = loads.get(name, NOTHING)
+            model = self._dispatcher.directory.model(name)
+            if model is None:
+                continue
+            running = max(0, load.running - load.busy - load.loading)
+            rests = not (running or load.busy or load.loading)
+            found.append(
+                ModelDemand(
+                    model=model.id,
+                    running=running,
+                    waiting=load.busy,
+                    loading=load.loading,
+                    tokens=load.tokens,
+                    idle_s=round(now - used.get(name, now), 3) if rests else 0.0,
+                )
+            )
+        return found
+
     def _forget_gone(self) -> None:
         """Tokens of a model that is gone count from nothing, should one of its name come again."""
-        for model in [name for name in self._dispatcher.tokens if self._dispatcher.directory.model(name) is None]:
-            del self._dispatcher.tokens[model]
+        for model in [name for name in self._known() if self._dispatcher.directory.model(name) is None]:
+            self._dispatcher.tokens.pop(model, None)
+            self._dispatcher.used.pop(model, None)
             self._told.pop(model, None)
+
+    def _known(self) -> set[str]:
+        return {*self._dispatcher.tokens, *self._dispatcher.used}
 
     def _grown(self, model: str, tokens: Counter[str]) -> int:
         """Never less than was told before, as when a request goes to another model of its alias."""

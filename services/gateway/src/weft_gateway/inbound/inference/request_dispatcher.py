@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 from weft_contracts.gen import session_pb2 as pb
+from weft_contracts.ids import ModelId
 from weft_dataplane.session_client import SessionClient
 from weft_fleet import AliasView, ModelView
 from weft_runtime.logs import get_logger
@@ -38,7 +39,7 @@ from weft_gateway.inbound.inference.prompt_step import PromptStep
 from weft_gateway.inbound.inference.queue import BusyQueue, LoadingLine
 from weft_gateway.inbound.inference.request_log import log_ended
 from weft_gateway.inbound.inference.response_writer import ResponseWriter, answer_refusal
-from weft_gateway.inbound.inference.routing_task import RoutingTask
+from weft_gateway.inbound.inference.routing_task import RoutedRequest, RoutingTask
 from weft_gateway.outbound.connection_pool import ConnectionPool
 from weft_gateway.projections.directory import Directory
 
@@ -59,6 +60,12 @@ class RequestMetrics(Protocol):
     def went_elsewhere(self, how: str) -> None: ...
 
 
+class Waking(Protocol):
+    """How a first replica of a model that sleeps is asked for; see outbound/activations.py."""
+
+    def ask(self, model: ModelId, correlation_id: str) -> None: ...
+
+
 class RequestDispatcher:
     """All of one gateway's inference requests in flight, but for embeddings."""
 
@@ -73,6 +80,7 @@ class RequestDispatcher:
         request_log: bool = True,
         attribution_key: bytes | None = None,
         prompts: PromptStep | None = None,
+        activations: Waking | None = None,
     ) -> None:
         """`attribution_key`: what digests of persons are made with; None: what a client says of whom a request is
         for stands in no log."""
@@ -85,10 +93,13 @@ class RequestDispatcher:
         self.in_flight: set[InFlightChoice] = set()
         self.tokens: Counter[str] = Counter()
         """Output tokens of choices that have ended, by model."""
+        self.used: dict[str, float] = {}
+        """When something of a model ended last, by name."""
         self.stopping = False
         self._metrics = metrics
         self._instance = instance
         self._request_log = request_log
+        self._activations = activations
         self._attribution_key = attribution_key
         self._prompts = prompts
         self._last_id = 0
@@ -159,7 +170,7 @@ class RequestDispatcher:
         task = self._routing_tasks.pop(choice, None)
         if task is not None and task is not asyncio.current_task():
             task.cancel()
-        now = self.now()
+        now = self.used[choice.request.model] = self.now()
         self._metrics.request_ended(choice, outcome, now)
         if self._request_log:
             log_ended(choice, outcome, now)
@@ -207,6 +218,11 @@ class RequestDispatcher:
         request.replica = state.endpoint.replica
         ids = () if self._prompts is None else self._prompts.submitted(request, state, session)
         request.submit(state, session, ids)
+
+    def wake(self, request: RoutedRequest, model: ModelView) -> None:
+        """See routing_task.RoutingContext."""
+        if self._activations is not None:
+            self._activations.ask(model.id, request.correlation_id)
 
     def go_to(self, request: InFlightChoice, model: ModelView) -> None:
         """See routing_task.RoutingContext. The answer will name the model that gives it."""

@@ -32,6 +32,7 @@ class RoutedRequest(Protocol):
     """A request that needs an endpoint: an InFlightChoice or an InFlightUnary."""
 
     done: bool
+    correlation_id: str
     ids: list[int]
     digest: str
     tried: set[str]
@@ -72,6 +73,10 @@ class RoutingContext(Protocol[RequestIn]):
 
     def now(self) -> float: ...
     def submit(self, request: RequestIn, state: EndpointState, session: SessionClient) -> None: ...
+    def wake(self, request: RequestIn, model: ModelView) -> None:
+        """Let there be a first replica of a model that sleeps."""
+        ...
+
     def go_to(self, request: RequestIn, model: ModelView) -> None:
         """It is another model's from here on, of the same alias."""
         ...
@@ -269,6 +274,8 @@ class RoutingTask(Generic[RequestT]):
         if not self._dispatcher.loading.enter(model.id):
             full = f"{what.rstrip('.')}, and {self._dispatcher.limits.loading_line} requests wait for it already."
             raise Refused(503, full, code="not_ready", headers=_RETRY)
+        if unavailability.sleeps:
+            self._dispatcher.wake(self._request, model)
         try:
             await directory.changed.wait(timeout=min(left, _LOOK))
         finally:

@@ -17,7 +17,7 @@ from weft_gateway.domain.routing.routing_options import NO_OPTIONS, RoutingOptio
 from weft_gateway.inbound.inference.alias_routing import AliasWay
 from weft_gateway.inbound.inference.request_dispatcher import RequestDispatcher
 from weft_gateway.inbound.inference.response_writer import ResponseWriter, answer_refusal
-from weft_gateway.inbound.inference.routing_task import RoutingTask
+from weft_gateway.inbound.inference.routing_task import RoutedRequest, RoutingTask
 from weft_gateway.inbound.inference.unary_requests import CheckUnary, Made, UnaryRequest
 from weft_gateway.inbound.metrics import Metrics
 
@@ -147,6 +147,10 @@ class UnaryDispatcher:
         state.in_flight += 1
         state.last_used = self.now()
 
+    def wake(self, request: RoutedRequest, model: ModelView) -> None:
+        """See routing_task.RoutingContext."""
+        self._dispatcher.wake(request, model)
+
     def go_to(self, request: InFlightUnary, model: ModelView) -> None:
         """See routing_task.RoutingContext."""
         request.request, request.tries = request.request.to(model.name), 0
@@ -273,8 +277,9 @@ class UnaryDispatcher:
 
     def _ended(self, unary: InFlightUnary) -> None:
         self.in_flight.discard(unary)
-        seconds = self.now() - unary.started_at
-        request = unary.request
+        now, request = self.now(), unary.request
+        seconds = now - unary.started_at
+        self._dispatcher.used[request.model] = now
         if unary.way is not None:
             self._metrics.aliased(unary.alias, request.model, unary.outcome)
         self._metrics.unary_ended(request.operation, request.model, unary.outcome, seconds, unary.tokens)

@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, Column
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
-FOLD_VERSION = 4
+FOLD_VERSION = 8
 """Raise it when rows of the same columns are to be filled in another way."""
 
 

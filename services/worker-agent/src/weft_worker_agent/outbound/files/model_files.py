@@ -14,6 +14,7 @@ from weft_gguf.weights import weights_of_header
 from weft_sources.config_weights import MOST_CONFIG, config_body, weights_of_config
 from weft_sources.metadata_names import CONFIG
 from weft_sources.refused import SourceRefused
+from weft_sources.safetensors_header import tensor_bytes_of
 
 from weft_worker_agent.outbound.files.fingerprint import fingerprint
 from weft_worker_agent.outbound.files.found import Found, NotFound
@@ -131,7 +132,8 @@ def _safetensors(files: Files, engine: str) -> tuple[Found, list[Path]]:
     content = config.read_bytes()
     size = sum(part.stat().st_size for part in parts)
     try:
-        weights = weights_of_config(config_body(content, str(config)), size, str(config))
+        types = tensor_bytes_of(parts)
+        weights = weights_of_config(config_body(content, str(config)), size, str(config), types)
     except SourceRefused as refused:
         raise NotFound(str(refused)) from None
     return Found(folder, size, weights, offers(files.metadata_folders, shipped=files.shipped)), parts

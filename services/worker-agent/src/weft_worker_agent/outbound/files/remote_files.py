@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Final
 
 import blake3
 from weft_contracts.engines import BUILTIN, FileFormat, Profiles
@@ -18,9 +20,19 @@ from weft_sources.config_weights import MOST_CONFIG, config_body, weights_of_con
 from weft_sources.listing import list_source, open_ranged, read_small
 from weft_sources.metadata_names import CONFIG
 from weft_sources.refused import SourceRefused
+from weft_sources.safetensors_header import added_up, tensor_bytes
 from weft_sources.settings import SourceSettings
 
 from weft_worker_agent.outbound.files.found import NotFound
+
+HEADER_PIECE: Final = 1 << 16
+"""Bytes that are asked for of a safetensors file first, and of which further ones are multiples: most headers are
+shorter."""
+HEADERS_AT_ONCE: Final = 8
+MOST_HEADERS: Final = 128 << 20
+"""Bytes of all headers of one model: those of 160 files with 90,000 tensors take 10 MB."""
+LEAST_HEADER: Final = 1 << 20
+"""Bytes that the header of one of many files may have in any case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +80,7 @@ def look_elsewhere(
         if first.name.lower().endswith(".gguf"):
             weights = _gguf(listing.source, first, files, settings, until)
         else:
-            weights = _safetensors(listing.source, files, settings, where)
+            weights = _safetensors(listing.source, files, settings, where, until)
     except SourceRefused as refused:
         raise NotFound(str(refused)) from None
     except GgufError as error:
@@ -107,11 +119,33 @@ def _gguf(
     return weights_of_header(header)
 
 
-def _safetensors(source: RemoteSource, files: dict[str, SourceFile], settings: SourceSettings, where: str) -> Weights:
+def _safetensors(
+    source: RemoteSource, files: dict[str, SourceFile], settings: SourceSettings, where: str, until: float
+) -> Weights:
     config = files.get(CONFIG)
     if config is None:
         raise NotFound(f"{where} holds safetensors files and no {CONFIG}")
     named = f"{CONFIG} of {where}"
     body = config_body(read_small(source, config, settings, MOST_CONFIG), named)
-    size = sum(file.size for name, file in files.items() if name.endswith(".safetensors"))
-    return weights_of_config(body, size, named)
+    parts = [file for name, file in files.items() if name.endswith(".safetensors")]
+    types = _tensor_bytes(source, parts, settings, until)
+    return weights_of_config(body, sum(part.size for part in parts), named, types)
+
+
+def _tensor_bytes(
+    source: RemoteSource, parts: Sequence[SourceFile], settings: SourceSettings, until: float
+) -> dict[str, int] | str:
+    """Bytes of the tensors by their type, or why a part is no safetensors file. A header's length is believed only
+    where its share of what is read of a model allows it. Raises NotFound, and what asking raises."""
+
+    def read(part: SourceFile) -> dict[str, int]:
+        if time.monotonic() > until:
+            raise NotFound(f"{told_source(source)}: its headers could not be read in time")
+        with open_ranged(source, part, settings, HEADER_PIECE) as content:
+            return tensor_bytes(content, part.name, part.size, max(LEAST_HEADER, MOST_HEADERS // len(parts)))
+
+    with ThreadPoolExecutor(HEADERS_AT_ONCE, "weft-headers") as readers:
+        try:
+            return added_up(readers.map(read, parts))
+        finally:
+            readers.shutdown(wait=True, cancel_futures=True)

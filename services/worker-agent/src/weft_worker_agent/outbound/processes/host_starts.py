@@ -28,6 +28,7 @@ from weft_worker_agent.outbound.files.model_files import look, look_at_fetched
 from weft_worker_agent.outbound.files.publishing import Publishing
 from weft_worker_agent.outbound.mesh.node_secrets import HeldSecret, NodeSecrets, NoSecret, lines
 from weft_worker_agent.outbound.processes import launch
+from weft_worker_agent.outbound.processes.draft import check_draft
 from weft_worker_agent.outbound.processes.engine_ports import NoPort, next_port
 from weft_worker_agent.outbound.processes.host_entry import HostContext, HostEntry
 from weft_worker_agent.outbound.processes.loras import loras_of
@@ -128,6 +129,7 @@ class HostStarts:
             if (found := await self._found(entry, assignment)) is None:
                 return
             loras = await asyncio.to_thread(loras_of, assignment.fact.spec, self.engines)
+            await asyncio.to_thread(check_draft, assignment.fact.spec, self.engines)
             entry.model, entry.model_bytes = found.path, found.size
             entry.offers = await self.publishing.offers(found)
             entry.port = next_port(self.context.address, self._first_port, taken())

@@ -143,6 +143,8 @@ def write_launch_file(
         "tls_folder": str(tls_folder) if tls_folder is not None else None,
         "correlation_id": assignment.cause.correlation_id,
     }
+    if len(fact.members) > 1:
+        body |= {"rank": fact.member(node).rank, "ranks": len(fact.members)}
     if loras:
         body["adapters"] = [asdict(lora) for lora in loras]
     if canary_after_s != CANARY_AFTER_S:

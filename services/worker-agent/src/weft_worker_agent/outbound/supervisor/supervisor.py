@@ -2,7 +2,7 @@
 
 It stays resident beside every worker, so it imports next to nothing: no asyncio, one thread, one poll.
 An agent that dies is started again and finds its hosts through the socket; when the supervisor ends, all ends. At
-SIGUSR1 it starts the agent anew, as `weft dev` wants it when the agent's code changed: the hosts go on.
+SIGUSR1 it starts the agent anew, from what is installed by then: the hosts go on.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from weft_runtime import secret_pipe
 
-from weft_worker_agent.outbound.supervisor import child, orphans
+from weft_worker_agent.outbound.supervisor import child, orphans, release
 from weft_worker_agent.outbound.supervisor.agent_process import AgentProcess
 from weft_worker_agent.outbound.supervisor.commands import CommandHandler
 from weft_worker_agent.outbound.supervisor.control_socket import Client, ControlSocket
@@ -44,6 +44,7 @@ class Supervisor:
         self._commands = CommandHandler(folder.logs, self._host_started)
         self._socket = ControlSocket(folder.socket, self._commands.answer)
         self._agent = AgentProcess(self._start_agent, log)
+        self._command = options.agent
         self._stage = "running"
         self._deadline: float | None = None
         self._status = 0
@@ -128,10 +129,10 @@ class Supervisor:
     def _start_agent(self) -> tuple[int, int]:
         env = chosen(AGENT) | {"WEFT_STATE": self._options.state, "WEFT_KEEPER_SOCKET": self._socket.path}
         if not self._options.join_token:
-            return child.start(self._options.agent, env)
+            return child.start(self._command, env)
         descriptor = secret_pipe.give(self._options.join_token)
         try:
-            return child.start(self._options.agent, env | {DESCRIPTOR: str(descriptor)})
+            return child.start(self._command, env | {DESCRIPTOR: str(descriptor)})
         finally:
             os.close(descriptor)
 
@@ -141,6 +142,7 @@ class Supervisor:
             if ending := [number for number in numbers if number in _ENDING]:
                 self._end(signal.Signals(ending[0]).name)
             elif _AGENT_ANEW in numbers and self._stage == "running":
+                self._command = release.newest(self._options.agent)
                 self._agent.renew(time.monotonic())
         while True:
             try:

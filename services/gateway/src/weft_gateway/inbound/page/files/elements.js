@@ -65,3 +65,17 @@ export function keep(parent, items, keyOf, create) {
   }
   for (const child of old.values()) child.remove();
 }
+
+/** Let a button copy an element's text. @param {any} button @param {any} line */
+export function copies(button, line) {
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(line.textContent);
+      say(button, "Copied");
+    } catch {
+      getSelection()?.selectAllChildren(line); // no clipboard off https: the line is marked, ready to copy
+      say(button, "Selected");
+    }
+    setTimeout(() => say(button, "Copy"), 2000);
+  });
+}

@@ -1,7 +1,7 @@
 // Puts the page together.
 
 import { Chat } from "./chat.js";
-import { pill, say, sayOrHide } from "./elements.js";
+import { copies, pill, say, sayOrHide } from "./elements.js";
 import { Events } from "./events.js";
 import { lookAtFiles } from "./files.js";
 import { keepKey } from "./key.js";
@@ -58,17 +58,7 @@ at("lock").addEventListener("submit", (/** @type {Event} */ event) => {
   link.look();
 });
 
-at("copy-deploy").addEventListener("click", async (/** @type {any} */ { target }) => {
-  const line = at("deploy-line");
-  try {
-    await navigator.clipboard.writeText(line.textContent);
-    say(target, "Copied");
-  } catch {
-    getSelection()?.selectAllChildren(line); // no clipboard off https: the line is marked, ready to copy
-    say(target, "Selected");
-  }
-  setTimeout(() => say(target, "Copy"), 2000);
-});
+copies(at("copy-deploy"), at("deploy-line"));
 say(at("base-url"), `${location.origin}/v1`);
 
 link.run();

@@ -143,13 +143,39 @@ function modelCard() {
   return node;
 }
 
+/** What would give a replica a place, where it has none: shown by `show(replica)`, asked for by who opens it. */
+function remedies() {
+  const about = make("p", { cls: "hint", attrs: { role: "status" } }), list = make("ul");
+  const node = make("details", { cls: "remedies", children: [make("summary", { text: "What would give it a place" }), about, list] });
+  let id = "", reason = "", looks = 0;
+  const look = async () => {
+    const turn = ++looks;
+    sayOrHide(about, "Looking…");
+    try {
+      const { showRemedies } = await import("./remedies.js");
+      await showRemedies(id, about, list, () => turn === looks);
+    } catch {
+      sayOrHide(about, "The gateway doesn't answer; open this again.");
+    }
+  };
+  node.addEventListener("toggle", () => node.open && look());
+  node.show = (/** @type {API.ShownReplicaLine} */ replica) => {
+    const other = id !== replica.id || reason !== (replica.reason ?? "");
+    [id, reason] = [replica.id, replica.reason ?? ""];
+    node.hidden = replica.state !== "unplaceable" || !replica.wanted;
+    if (other && node.open && !node.hidden) look();
+  };
+  return node;
+}
+
 function replicaRow() {
   const name = make("span", { cls: "name" }), where = make("span", { cls: "where" });
   const state = make("span"), reason = make("p", { cls: "reason" });
   const about = make("p", { cls: "reason" }), devices = make("p", { cls: "hint" });
   const bar = make("span", { cls: "bar-fill" });
   const meter = make("div", { cls: "bar-track", attrs: { "aria-hidden": "true" }, children: [bar] });
-  const node = make("li", { children: [name, where, state, about, meter, devices, reason] });
+  const ways = remedies();
+  const node = make("li", { children: [name, where, state, about, meter, devices, reason, ways] });
   let place = "", claimed = 0;
   /** @type {API.Member[]} */
   let members = [];
@@ -164,6 +190,7 @@ function replicaRow() {
     node.reason = replica.reason ?? (replica.shunned ? `not asked now: ${replica.shunned}` : "");
     sayOrHide(reason, node.reason && sentence(node.reason));
     reason.className = `reason ${toneOf(replica.state)}`;
+    ways.show(replica);
   };
   // What its nodes say of it beside the log: what it waits for, and what it holds of the devices that it claims.
   node.showProgress = (/** @type {API.ReplicaProgress | undefined} */ said, /** @type {API.Node[]} */ nodes) => {
@@ -181,8 +208,10 @@ function replicaRow() {
     bar.style.inlineSize = all ? `${Math.min(100, (100 * (done ?? 0)) / all)}%` : "0";
   };
   // What the model, or a replica above, says already is not said twice.
-  node.hideReason = (/** @type {(string | null)[]} */ said) => {
-    if (node.reason && said.some((each) => each?.includes(node.reason))) reason.hidden = true;
+  node.hideReason = (/** @type {(string | null)[]} */ [model, ...above]) => {
+    const again = node.reason && above.some((each) => each?.includes(node.reason));
+    if (again) ways.hidden = true;
+    if (again || (node.reason && model?.includes(node.reason))) reason.hidden = true;
   };
   return node;
 }
