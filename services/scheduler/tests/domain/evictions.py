@@ -57,16 +57,20 @@ class Evictions:
         return decide(self.state, Rules(eviction=RULE), self.log.now, self.seed, {}, self.use)
 
     def settle(self, also: Callable[[], None] = lambda: None) -> list[Commit]:
-        """Decide and append until nothing is left to say. What the reconciler does follows at once."""
+        """Decide and append until nothing is left to say, twice in a row: a service looks every second. What the
+        reconciler does follows at once."""
         appended: list[Commit] = []
+        silent = 0
         for _ in range(200):
             decisions = self.decided()
-            if not decisions:
+            silent = 0 if decisions else silent + 1
+            if silent == 2:
                 return appended
             for decision in decisions:
                 self.log.take([decision])
                 appended.extend(decision.commits)
-            also()
+            if decisions:
+                also()
         raise AssertionError("the scheduler does not come to rest")
 
     def serve(self) -> None:

@@ -14,6 +14,7 @@ from weft_contracts.facts.replica import Evicted, Unplaceable
 from weft_contracts.formats import READS, WORKERS_READ
 from weft_contracts.ids import CorrelationId, ModelId, NodeId, ReplicaId
 from weft_contracts.subjects import MESH, machine, model, node, replica
+from weft_fleet import Fleet
 from weft_placement import explain_decision
 from weft_placement.eviction import LeastSet, least_set
 from weft_placement.verify import verify
@@ -37,7 +38,7 @@ def one_device_that_an_old_model_fills() -> Evictions:
 def test_an_idle_replica_ends_for_one_without_a_place_in_one_batch_that_tells_both(mesh: Evictions) -> None:
     new = mesh.wanted("new", 8 * GIB)
     (decision,) = mesh.decided()
-    told, gave_way, ended = decision.commits
+    gave_way, ended, told = decision.commits
     (evicted,) = ended.facts
     assert isinstance(evicted, Evicted)
     assert (replica(NEW), Guard(replica(NEW), 0)) == (told.aggregate, told.guard)
@@ -51,6 +52,29 @@ def test_an_idle_replica_ends_for_one_without_a_place_in_one_batch_that_tells_bo
     assert evicted.receipt is not None
     assert (mesh.log.fleet.position, RULE) == (evicted.receipt.position, evicted.receipt.read.rule)
     assert ["g"] == [reading.gateway for reading in evicted.receipt.read.uses[0].gateways]
+
+
+def test_who_reads_an_eviction_commit_by_commit_sees_what_waits_never_without_a_room(mesh: Evictions) -> None:
+    # given one that waits, with a reason why nothing ends for it yet
+    mesh.used[ModelId("m-old")] = mesh.log.now - 1
+    mesh.wanted("new", 8 * GIB)
+    mesh.settle()
+    assert "would make room, but" in mesh.kept(NEW)
+    # when one ends for it
+    mesh.log.now += RULE.idle_s + RULE.settled_s
+    mesh.settle()
+    assert [OLD] == mesh.evicted()
+    # then after each commit of all, it has a room or such a reason: gateways refuse no request that waits for it
+    seen: set[str] = set()
+    fleet = Fleet()
+    for commit in mesh.log.commits:
+        fleet.apply(commit)
+        view = fleet.replicas.get(NEW)
+        if view is not None and view.state == "unplaceable":
+            assert view.unplaceable is not None
+            assert view.unplaceable.kept is not None or NEW in fleet.rooms
+            seen.add("a room" if NEW in fleet.rooms else "a reason")
+    assert {"a reason", "a room"} == seen
 
 
 def test_what_ended_leaves_in_order_and_then_the_other_has_its_place(mesh: Evictions) -> None:
@@ -237,6 +261,8 @@ def test_who_comes_before_has_the_room_though_it_is_not_its_turn_to_be_looked_at
     # when it may, and one of a lower priority has come
     mesh.log.now = at + 0.5
     mesh.wanted("low", 8 * GIB)
+    # then nobody is told that there is no place, since there is one in a moment, and the other has it
+    assert [] == mesh.decided()
     mesh.settle()
     assert ([OLD], ["m-high-1"]) == (mesh.evicted(), list(mesh.log.fleet.rooms))
 

@@ -62,13 +62,16 @@ class Evicting:
         """Seconds after which each of those that wait was looked at once."""
         return self.rules.evict_again_s * ceil(self.state.waiting.groups / AT_ONCE)
 
-    def kept(self, view: ReplicaView, ranking: CandidateRanking, avoid: Mapping[str, str]) -> KeptForNow | None:
-        """What would make room for it but for a while. On a ranking that is in step."""
+    def kept(
+        self, view: ReplicaView, ranking: CandidateRanking, avoid: Mapping[str, str]
+    ) -> Eviction | KeptForNow | None:
+        """What would make room for it but for a while; or what makes room for it now; None: nothing does. On a ranking
+        that is in step."""
         if not anything_spare(self.state.fleet):
             return None
         self.searches += 1
         search = self._room_search(view, ranking, avoid)
-        return None if search is None or search.eviction() is not None else search.kept()
+        return None if search is None else search.eviction() or search.kept()
 
     def decision(self, waiting: Sequence[tuple[Revision, Group]], set_aside: Mapping[str, str]) -> Decision | None:
         """Others end for the first of those that wait for which that helps."""
@@ -157,10 +160,12 @@ class Evicting:
         return None
 
     def _made(self, told: Commit, found: Eviction) -> Decision:
+        """What waits is told last: who reads the batch commit by commit never sees it without a place and without a
+        room, for which a gateway would refuse the requests that wait."""
         replicas = self.state.fleet.replicas
         ends = (guarded(replica(id), replicas[id].sequence, (fact,), told.cause) for id, fact in found.facts.items())
         return Decision(
-            (told, *self._give_way(found), *ends), f"{', '.join(found.facts)} made room for {found.waiting}"
+            (*self._give_way(found), *ends, told), f"{', '.join(found.facts)} made room for {found.waiting}"
         )
 
     def _give_way(self, found: Eviction) -> Iterator[Commit]:

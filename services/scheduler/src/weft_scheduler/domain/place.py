@@ -11,7 +11,7 @@ from weft_fleet import ReplicaView
 from weft_placement import CandidateRanking, Circumstances, NoPlace, Placement, PlannedFleet, choose
 from weft_placement.candidate_ranking import NoCandidate
 from weft_placement.decide import few
-from weft_placement.eviction import give_room, hold_room, hold_rooms, priority_in
+from weft_placement.eviction import Eviction, give_room, hold_room, hold_rooms, priority_in
 from weft_placement.filters.avoid import avoided
 from weft_placement.set_aside import set_aside
 
@@ -29,8 +29,10 @@ class Look:
 
     why: dict[tuple[str, ...], NoCandidate] = field(default_factory=dict[tuple[str, ...], NoCandidate])
     """Why they have no place."""
-    kept: dict[tuple[str, ...], KeptForNow | None] = field(default_factory=dict[tuple[str, ...], KeptForNow | None])
-    """What would make room for them but for a while; None: nothing."""
+    kept: dict[tuple[str, ...], Eviction | KeptForNow | None] = field(
+        default_factory=dict[tuple[str, ...], Eviction | KeptForNow | None]
+    )
+    """What would make room for them but for a while, or makes it now; None: nothing."""
     unsearched: bool = False
     """That wasn't asked for all of them: the round had made its searches, or the revision hadn't its turn."""
 
@@ -184,7 +186,13 @@ class Round:
                 look.unsearched = True
                 return True
             look.kept[view.avoid] = self.evicting.kept(view, ranking, avoid)
-        return self._tell(view, why, look.kept[view.avoid])
+        kept = look.kept[view.avoid]
+        if isinstance(kept, Eviction):
+            # It is told with what ends for it, in this round or, where others come first, in one of the next: that it
+            # has no place would have gateways refuse the requests that wait for it.
+            look.unsearched = True
+            return True
+        return self._tell(view, why, kept)
 
     def _tell(self, view: ReplicaView, why: NoCandidate, kept: KeptForNow | None) -> bool:
         """Record why there is no place, unless the log says so already or said something lately."""
