@@ -1,4 +1,4 @@
-"""`weft rollback`, and what `weft deploy` says of a rollout: what each asks of the gateway, and in what order."""
+"""`weft rollback`, and what `weft deploy` says of rollouts and sizes: what each asks of the gateway, in what order."""
 
 from typing import Any
 
@@ -81,4 +81,39 @@ def test_rules_by_which_nothing_could_be_replaced_ask_for_nothing(fake: FakeGate
 
     assert isinstance(done.exception, Failure)
     assert Exit.USAGE == done.exception.exit
+    assert [] == changes(fake)
+
+
+def test_figures_of_its_own_go_with_a_model(fake: FakeGateway) -> None:
+    weft("deploy simulated --name m --wait 0 --scaling up_after_s=10,spare=0.5 --progress 60")
+
+    assert ("PATCH", "/api/scheduling/m") == changes(fake)[0][:2]
+    assert {"progress_s": 60.0, "scaling": {"up_after_s": 10.0, "spare": 0.5}} == changes(fake)[0][2]
+
+
+def test_figures_of_its_own_are_taken_away_again(fake: FakeGateway) -> None:
+    weft("deploy simulated --name m --wait 0 --scaling none")
+
+    assert {"scaling": {}} == changes(fake)[0][2]
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("up=3", "--scaling up=3: 'up' is none of up_after_s, up_cooldown_s,"),
+        ("", "--scaling : '' is none of"),
+        ("spare=0.5,spare=0.6", "'spare' is there twice"),
+        ("spare", "--scaling spare=: want a number"),
+        ("spare=half", "--scaling spare=half: want a number"),
+        ("spare=nan", "--scaling spare=nan: "),
+        ("spare=2", "--scaling spare=2: Input should be less than or equal to 0.95"),
+        ("down_after_s=0", "--scaling down_after_s=0: Input should be greater than or equal to 1"),
+    ],
+)
+def test_a_figure_that_is_none_asks_for_nothing(fake: FakeGateway, typed: str, told: str) -> None:
+    done = CliRunner().invoke(app, ["deploy", "simulated", "--name", "new", "--wait", "0", "--scaling", typed])
+
+    assert isinstance(done.exception, Failure)
+    assert Exit.USAGE == done.exception.exit
+    assert told in str(done.exception)
     assert [] == changes(fake)

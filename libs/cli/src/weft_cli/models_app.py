@@ -76,6 +76,10 @@ def deploy(
         float | None,
         typer.Option(min=0, metavar="S", help="Taken back if no more are ready within so many seconds (14400)."),
     ] = None,
+    scaling: Annotated[
+        str | None,
+        typer.Option(metavar="K=V,…|none", help="Figures of its own that its number goes by, such as up_after_s=10."),
+    ] = None,
     priority: Annotated[
         int | None,
         typer.Option(min=-1000, max=1000, help="Comes before models of a lower one, and ends for none of them."),
@@ -89,6 +93,7 @@ def deploy(
 ) -> None:
     """Deploy a model, or a new revision of one."""
     from weft_cli.commands import models as command
+    from weft_cli.typed_values import scaling_of
 
     settings = command.DeployOptions(
         name,
@@ -118,6 +123,7 @@ def deploy(
         max_surge,
         max_unavailable,
         progress,
+        None if scaling is None else scaling_of(scaling),
     )
     command.deploy(state, url, source, settings, wait_s=wait, dry_run=dry_run, upload=upload, as_json=as_json)
 

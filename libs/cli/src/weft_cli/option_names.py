@@ -34,6 +34,7 @@ DEPLOY = {
     "max_surge": "--max-surge",
     "max_unavailable": "--max-unavailable",
     "progress_s": "--progress",
+    "scaling": "--scaling",
     "spec.priority": "--priority",
     "spec.min_replicas": "--replicas",
     "spec.max_replicas": "--replicas",

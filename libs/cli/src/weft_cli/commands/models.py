@@ -1,17 +1,16 @@
 """`weft deploy`, `weft remove`, `weft retry`, `weft rollback`."""
 
-import json
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from weft_client import api, routes
 from weft_client.failure import Exit, Failure
 from weft_client.gateway import Refused
 from weft_client.remote_sources import remote_source, title_of
-from weft_client.sources import adapter_path, fileless, local_path, name_for, plain, server_source
+from weft_client.sources import fileless, local_path, name_for, plain, server_source
 from weft_client.specs import spec_of
 from weft_contracts.names import LONGEST_MODEL_NAME
 from weft_contracts.secrets import NAMED
@@ -23,6 +22,7 @@ from weft_cli.commands.found_source import found_in_words
 from weft_cli.commands.progress import watch
 from weft_cli.option_names import BOUNDS, DEPLOY, naming_options
 from weft_cli.outcome import show, tell
+from weft_cli.typed_values import engine_arg, lora, selector_of
 
 if TYPE_CHECKING:  # types alone
     from weft_api import Deployed
@@ -58,12 +58,15 @@ class DeployOptions:
     max_surge: int | None = None
     max_unavailable: int | None = None
     progress_s: float | None = None
+    scaling: Mapping[str, float] | None = None
+    """Figures of its own that it is sized by; empty: none any more."""
 
     @property
-    def rules(self) -> dict[str, float]:
-        """What its rollouts may do, as far as that was said."""
+    def rules(self) -> dict[str, Any]:
+        """What its rollouts may do and what it is sized by, as far as that was said."""
         said = {"max_surge": self.max_surge, "max_unavailable": self.max_unavailable, "progress_s": self.progress_s}
-        return {name: value for name, value in said.items() if value is not None}
+        told = {name: value for name, value in said.items() if value is not None}
+        return told if self.scaling is None else {**told, "scaling": dict(self.scaling)}
 
     @property
     def sleeps(self) -> bool:
@@ -114,8 +117,8 @@ def deploy(
 
 
 def _deployed(gateway: "Gateway", name: str, asked: Mapping[str, Any], wanted: DeployOptions) -> "Deployed":
-    """Asked for, by the rules of its rollout: those first where there is something to roll out. Raises Failure for
-    rules that would refuse a model which isn't there yet."""
+    """Asked for, by the rules of its rollouts and sizes: those first where there is something to roll out. Raises
+    Failure for rules that would refuse a model which isn't there yet."""
     rules, there = wanted.rules, False
     if rules:
         there = any(model.name == name for model in api.snapshot(gateway).models)
@@ -184,9 +187,9 @@ def spec(source: str, wanted: DeployOptions) -> dict[str, Any]:
     """The spec that the command line describes. Raises Failure with status 2 for what can't be meant."""
     fields: dict[str, Any] = {}
     if wanted.engine_args:
-        fields["engine_args"] = dict(_engine_arg(each) for each in wanted.engine_args)
+        fields["engine_args"] = dict(engine_arg(each) for each in wanted.engine_args)
     if wanted.loras:
-        fields["adapters"] = [_lora(each) for each in wanted.loras]
+        fields["adapters"] = [lora(each) for each in wanted.loras]
     fields |= _bounds(wanted)
     if wanted.context is not None:
         fields["context_tokens"] = wanted.context
@@ -195,7 +198,7 @@ def spec(source: str, wanted: DeployOptions) -> dict[str, Any]:
     if wanted.policy is not None:
         fields["policy"] = wanted.policy
     if wanted.selector is not None:
-        fields["selector"] = _selector(wanted.selector)
+        fields["selector"] = selector_of(wanted.selector)
     if wanted.capability:
         fields["capability"] = list(wanted.capability)
     if wanted.anti_affinity is not None:
@@ -240,17 +243,6 @@ def _bounds(wanted: DeployOptions) -> dict[str, int | bool]:
     return {"min_replicas": least, "max_replicas": (least or 1) if wanted.most is None else wanted.most}
 
 
-def _selector(text: str) -> dict[str, str]:
-    """Labels as they are typed: `zone=a,!old`. Raises Failure."""
-    found: dict[str, str] = {}
-    for part in (each.strip() for each in text.split(",")):
-        key, equals, value = part.partition("=")
-        if not key.removeprefix("!") or key.startswith("!") == bool(equals):
-            raise Failure(f"--selector {text}: want KEY=VALUE for a label that nodes bear, !KEY for none", Exit.USAGE)
-        found[key] = value
-    return found
-
-
 def _with_secret(source: str, name: str) -> str:
     """A source with its secret, as it may be typed. Raises Failure."""
     if remote_source(source) is None:
@@ -258,29 +250,3 @@ def _with_secret(source: str, name: str) -> str:
     if (fault := fault_of_secret(name)) is not None:
         raise Failure(f"--source-secret {fault}", Exit.USAGE)
     return f"{source} {NAMED}{name}"
-
-
-def _engine_arg(text: str) -> tuple[str, object]:
-    """KEY=VALUE; the value is a JSON number, boolean, list or object where it reads as one, else the text itself."""
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise Failure(f"--engine-arg {text}: want KEY=VALUE", Exit.USAGE)
-    try:
-        parsed: object = json.loads(value)
-    except ValueError:
-        parsed = value
-    return key, cast(object, parsed) if isinstance(parsed, bool | int | float | list | dict) else value
-
-
-def _lora(text: str) -> dict[str, object]:
-    """NAME=PATH or NAME:SCALE=PATH."""
-    given, equals, path = text.partition("=")
-    name, colon, scale = given.partition(":")
-    wrong = Failure(f"--lora {text}: want NAME=PATH or NAME:SCALE=PATH, the scale as a number", Exit.USAGE)
-    if not equals or not name or not path:
-        raise wrong
-    try:
-        factor = float(scale) if colon else 1.0
-    except ValueError:
-        raise wrong from None
-    return {"name": name, "path": adapter_path(path), "scale": factor}
