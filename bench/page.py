@@ -4,7 +4,7 @@
 
 A headless Chromium on a new profile opens the gateway's root through a proxy that counts every byte of every
 connection, headers included, both ways; then once more, with what it has kept. Counted until models, replicas and
-events are shown. Nothing is compressed or encrypted between them.
+events are shown. Files come in gzip, as to any browser; answers of the API do not, and nothing is encrypted.
 """
 
 import argparse

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from weft_gateway.domain.access import check_fetch, needs_log
 from weft_gateway.domain.refused import Refused
-from weft_gateway.domain.request_headers import matches_entity_tag, wants_html
+from weft_gateway.domain.request_headers import matches_entity_tag, takes_gzip, wants_html
 
 
 @pytest.mark.parametrize(
@@ -67,3 +67,29 @@ def test_the_page_is_there_before_the_log_is_folded() -> None:
     assert not needs_log("/healthz")
     assert needs_log("/api/status")
     assert needs_log("/pages")
+
+
+@pytest.mark.parametrize(
+    ("accept_encoding", "gzip"),
+    [
+        (None, False),
+        ("", False),
+        ("gzip, deflate, br", True),
+        ("GZIP", True),
+        ("x-gzip;q=0.1", True),
+        ("gzip;q=0", False),
+        ("gzip;q=0, *", False),
+        ("*", True),
+        ("*;q=0", False),
+        ("identity", False),
+        ("br;q=1.0, gzip;q=0.5", True),
+        ("gzip;q=half", False),
+    ],
+)
+def test_gzip_is_for_who_takes_it(accept_encoding: str | None, gzip: bool) -> None:
+    assert gzip is takes_gzip(accept_encoding)
+
+
+@given(st.text(max_size=80))
+def test_no_accept_encoding_header_is_too_strange(accept_encoding: str) -> None:
+    assert takes_gzip(accept_encoding) in (True, False)

@@ -14,7 +14,8 @@ from weft_runtime.web import QuietServer
 from weft_testing.served import served
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-WHOLE_PAGE = 100_000
+WHOLE_PAGE = 40_000
+"""Bytes on the wire, without headers."""
 SVG = 'xmlns="http://www.w3.org/2000/svg"'
 
 
@@ -40,19 +41,21 @@ async def test_a_browser_gets_the_page_and_a_program_the_index(gateway: httpx.As
         index = await gateway.get("/", headers={"accept": accept})
         assert (200, "application/json") == (index.status_code, index.headers["content-type"])
         assert "/v1/chat/completions" == index.json()["routes"]["chat"]
-        assert "accept" == index.headers["vary"] == page.headers["vary"]
+        assert "accept, accept-encoding" == index.headers["vary"] == page.headers["vary"]
         assert index.headers["etag"] != page.headers["etag"]
 
 
 async def test_the_whole_page_is_small_and_comes_from_here_alone(gateway: httpx.AsyncClient) -> None:
-    html = (await gateway.get("/", headers=BROWSER)).text
-    todo, seen, size = set(re.findall(r'(?:href|src)="(/page/[^"]+)"', html)), set[str](), len(html.encode())
+    page = await gateway.get("/", headers=BROWSER)
+    html, size = page.text, page.num_bytes_downloaded
+    todo, seen = set(re.findall(r'(?:href|src)="(/page/[^"]+)"', html)), set[str]()
     while todo:
         path = todo.pop()
         seen.add(path)
         answer = await gateway.get(path)
         assert 200 == answer.status_code, path
-        size += len(answer.content)
+        assert "gzip" == answer.headers["content-encoding"], path
+        size += answer.num_bytes_downloaded
         assert [] == re.findall(r"(?:https?:)?//[a-z0-9.-]+\.[a-z]{2,}", answer.text.replace(SVG, "")), path
         todo |= {f"/page/{name}" for name in re.findall(r'from "\./([^"]+)"', answer.text)} - seen
     assert {"/page/main.js", "/page/page.css", "/page/icon.svg"} <= seen
@@ -72,11 +75,26 @@ async def test_what_a_client_has_is_not_sent_again(gateway: httpx.AsyncClient, p
     assert "no-cache" == first.headers["cache-control"]
 
 
+@pytest.mark.parametrize("path", ["/", "/page/main.js", "/page/page.css"])
+async def test_who_takes_no_gzip_gets_the_same_as_it_stands(gateway: httpx.AsyncClient, path: str) -> None:
+    small = await gateway.get(path, headers=BROWSER | {"accept-encoding": "gzip"})
+    plain = await gateway.get(path, headers=BROWSER | {"accept-encoding": "identity"})
+    assert ("gzip", None) == (small.headers["content-encoding"], plain.headers.get("content-encoding"))
+    assert small.content == plain.content
+    assert small.num_bytes_downloaded < plain.num_bytes_downloaded == int(plain.headers["content-length"])
+    # a copy in the one form isn't taken for the other
+    tags = small.headers["etag"], plain.headers["etag"]
+    assert tags[0] != tags[1]
+    for accepts, tag in (("identity", tags[0]), ("gzip", tags[1])):
+        again = await gateway.get(path, headers=BROWSER | {"accept-encoding": accepts, "if-none-match": tag})
+        assert 200 == again.status_code
+
+
 @pytest.mark.parametrize("path", ["/", "/page/main.js"])
 async def test_head_says_what_get_would(gateway: httpx.AsyncClient, path: str) -> None:
     get, head = await gateway.get(path, headers=BROWSER), await gateway.head(path, headers=BROWSER)
     assert (200, b"") == (head.status_code, head.content)
-    for name in ("content-length", "content-type", "etag", "content-security-policy"):
+    for name in ("content-length", "content-type", "content-encoding", "etag", "content-security-policy"):
         assert get.headers[name] == head.headers[name]
 
 

@@ -87,6 +87,22 @@ def wants_html(accept: str | None) -> bool:
     return html > 0.0 and html >= json
 
 
+def takes_gzip(accept_encoding: str | None) -> bool:
+    """Whether an `Accept-Encoding` (RFC 9110, 12.5.3) takes gzip. Who sends none may take it, and need not: no."""
+    named: float | None = None
+    any_other = 0.0
+    for part in (accept_encoding or "").lower().split(","):
+        coding, _, parameters = part.partition(";")
+        match coding.strip():
+            case "gzip" | "x-gzip":
+                named = max(named or 0.0, _weight(parameters))
+            case "*":
+                any_other = _weight(parameters)
+            case _:
+                pass
+    return (any_other if named is None else named) > 0.0
+
+
 def _weight(parameters: str) -> float:
     """`q`, from 0 to 1; what can't be read counts as nothing."""
     for parameter in parameters.split(";"):

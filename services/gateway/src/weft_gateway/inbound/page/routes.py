@@ -1,6 +1,6 @@
 """`GET /`: the first page for people, an index for programs; and the page's files."""
 
-from collections.abc import Mapping
+import gzip
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from weft_gateway.domain.refused import Refused
-from weft_gateway.domain.request_headers import matches_entity_tag, wants_html
+from weft_gateway.domain.request_headers import matches_entity_tag, takes_gzip, wants_html
 
 _TYPES = {
     "html": "text/html; charset=utf-8",
@@ -40,6 +40,9 @@ class _File:
     content: bytes
     media_type: str
     tag: str
+    """Without its quotes."""
+    small: bytes | None
+    """In gzip, where that is smaller."""
 
 
 class Page:
@@ -53,23 +56,30 @@ class Page:
     async def root(self, request: Request) -> Response:
         """The page where `Accept` names HTML, as browsers do; else the index."""
         html = wants_html(request.headers.get("accept"))
-        return _answer(request, _files()["index.html"] if html else _index(request.app.version), {"vary": "accept"})
+        return _answer(
+            request, _files()["index.html"] if html else _index(request.app.version), "accept, accept-encoding"
+        )
 
     async def file(self, request: Request, name: str) -> Response:
         """One of the page's files. Raises Refused, 404."""
         found = _files().get(name)
         if found is None or name == "index.html":
             raise Refused(404, f"The page has no file {name[:100]!r}.", code="unknown_route")
-        return _answer(request, found, {})
+        return _answer(request, found, "accept-encoding")
 
 
-def _answer(request: Request, found: _File, more: Mapping[str, str]) -> Response:
-    headers: dict[str, Any] = {**_HEADERS, **more, "etag": found.tag}
+def _answer(request: Request, found: _File, varies_by: str) -> Response:
+    """Each form has a tag of its own (RFC 9110, 8.8.3.3)."""
+    small = found.small if takes_gzip(request.headers.get("accept-encoding")) else None
+    tag = f'"{found.tag}"' if small is None else f'"{found.tag}-gzip"'
+    headers: dict[str, Any] = {**_HEADERS, "vary": varies_by, "etag": tag}
     if found.media_type not in _NO_DOCUMENTS:
         headers |= _OF_DOCUMENTS
-    if matches_entity_tag(request.headers.get("if-none-match"), found.tag):
+    if matches_entity_tag(request.headers.get("if-none-match"), tag):
         return Response(status_code=304, headers=headers)
-    return Response(found.content, media_type=found.media_type, headers=headers)
+    if small is not None:
+        headers["content-encoding"] = "gzip"
+    return Response(found.content if small is None else small, media_type=found.media_type, headers=headers)
 
 
 @cache
@@ -85,20 +95,21 @@ def _index(version: str) -> _File:
         "health": "/healthz",
     }
     body = msgspec.json.format(msgspec.json.encode({"name": "weft", "version": version, "routes": routes})) + b"\n"
-    return _File(body, "application/json", _tag(body))
+    return _file(body, "application/json")
 
 
 @cache
 def _files() -> dict[str, _File]:
-    """All files by name, read once: some 74 kB."""
+    """All files by name, read and compressed once: 74 kB, 27 kB in gzip."""
     found: dict[str, _File] = {}
     for each in files("weft_gateway.inbound.page").joinpath("files").iterdir():
         media_type = _TYPES.get(each.name.rpartition(".")[2])
         if media_type is not None:
-            content = each.read_bytes()
-            found[each.name] = _File(content, media_type, _tag(content))
+            found[each.name] = _file(each.read_bytes(), media_type)
     return found
 
 
-def _tag(content: bytes) -> str:
-    return f'"{blake2b(content, digest_size=12).hexdigest()}"'
+def _file(content: bytes, media_type: str) -> _File:
+    small = gzip.compress(content, mtime=0)
+    tag = blake2b(content, digest_size=12).hexdigest()
+    return _File(content, media_type, tag, small if len(small) < len(content) else None)
