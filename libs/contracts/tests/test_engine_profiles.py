@@ -53,7 +53,7 @@ def test_a_profile_comes_back_from_json_with_its_digest(profile: EngineProfile) 
 
 
 REPORTED = {
-    "llama.cpp": ("5e961dfa484fa051", "b12dc09c47206844", "9bfadb0a5506924d", "a68aea8dac69a0a4"),
+    "llama.cpp": ("5e961dfa484fa051", "b12dc09c47206844", "9bfadb0a5506924d", "a68aea8dac69a0a4", "477e5150bd5b3fcc"),
     "vllm": ("b512655f5c950b66", "2b3f57aa0e1e36c2", "d6703e9b1ba4865b"),
     "simulated": (
         "7c2905e49796334e",

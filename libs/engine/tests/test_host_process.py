@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import weft_tiny
 from weft_contracts.gen import session_pb2 as pb
 from weft_dataplane import SessionLost, SessionRefused, watch_host
 
@@ -251,3 +252,23 @@ async def test_a_dying_engine_ends_every_request_with_a_word(start: StartHost, a
         with pytest.raises(SessionLost):
             await host.open()
         await client.close()
+
+
+async def test_llama_cpp_is_loaded_before_grpc(
+    start: StartHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given a module in the native one's place that tells what was there before it
+    (tmp_path / "xllamacpp.py").write_text(
+        "import pathlib, sys\n"
+        "with pathlib.Path(__file__).with_name('order').open('a') as file:\n"
+        "    print('grpc' in sys.modules, file=file)\n"
+        "raise RuntimeError('it is broken')\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    model = weft_tiny.gguf_path()
+    # when a host loads it
+    async with start(engine="llama.cpp", model_path=str(model)) as host:
+        said = await host.phase("failed")
+    # then it came first; that it is broken is said where the model is loaded, as ever
+    assert ["False", "True"] == (tmp_path / "order").read_text().split()
+    assert "it is broken" in said["reason"]

@@ -224,8 +224,9 @@ def test_weights_count_as_they_are_computed_in_and_quantised_ones_as_they_lie_th
 
 
 def test_what_a_step_takes_beyond_the_overhead_is_claimed_beside() -> None:
-    small = ModelShape(whole=Cache(keys=KIB), width=256, inner=1024)
-    large = ModelShape(whole=Cache(keys=KIB), width=8192, inner=28_672)
+    cache = Cache(keys=2 * KIB, values=2 * KIB)  # four layers of four heads of 64 values
+    small = ModelShape(whole=cache, width=256, inner=1024)
+    large = ModelShape(whole=cache, width=8192, inner=28_672)
     overhead = BUILTIN["llama.cpp"].claim
     assert overhead.formula == "header"
     assert overhead.cpu_overhead == need(spec_of(small)).cpu_overhead

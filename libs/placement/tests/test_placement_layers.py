@@ -84,7 +84,7 @@ def test_the_claim_counts_each_layer_with_its_cache_where_it_lies() -> None:
     half = need(2)
 
     assert 168 * MIB + 2048 * 1024 + 768 * MIB == half.on_each("nvidia", 1)
-    assert 1350 * MIB + 1350 * MIB // 20 + 14_336 * 1024 + 160 * MIB == half.beside(1)
+    assert 1350 * MIB + 1350 * MIB // 20 + 14_336 * 1024 + 608 * MIB == half.beside(1)
 
 
 def test_the_cache_counts_by_its_type_on_both_sides() -> None:
@@ -208,12 +208,12 @@ def test_a_node_takes_it_whose_accelerator_holds_its_part_and_whose_memory_the_r
 def test_what_it_takes_of_the_machines_memory_is_not_there_for_the_next() -> None:
     log = FleetLog()
     wanted = spec(5).model_copy(update={"min_replicas": 3, "max_replicas": 3})
-    hold(log, wanted, node(log, "a", 3 * GIB, 80 * GIB))
+    hold(log, wanted, node(log, "a", 4 * GIB, 80 * GIB))
 
     tried = dry_run(log.fleet, "big", wanted)
 
     assert (3, 2) == (tried.wanted, tried.placed)
-    lacks = "has not 1.24 GiB of the machine's memory free beside its devices (at most 0.22 GiB)"
+    lacks = "has not 1.68 GiB of the machine's memory free beside its devices (at most 0.24 GiB)"
     assert tried.explanations[-1].outcome.endswith(lacks)
 
 
@@ -238,6 +238,6 @@ def test_a_whole_replica_on_an_accelerator_takes_some_of_the_machines_memory() -
     found = decided(log, wanted, a)
 
     assert isinstance(found, Placement)
-    assert [(0, 160 * MIB), (1, need_of(wanted, LLAMA).on_each("nvidia", 1))] == [
+    assert [(0, 608 * MIB), (1, need_of(wanted, LLAMA).on_each("nvidia", 1))] == [
         (claim.index, claim.bytes) for claim in found.members[0].devices
     ]

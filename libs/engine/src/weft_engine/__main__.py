@@ -2,22 +2,29 @@
 
 import argparse
 import asyncio
+import contextlib
+import importlib
 import logging
 import os
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Final, NoReturn
 
 from weft_contracts.secrets import secrets_in
 
 from weft_engine import numa, secrets
 from weft_engine.announcer import Announcer, own_stdout
-from weft_engine.host import OTHER_FAILURE, PERMANENT_FAILURE, run_host
+from weft_engine.exit_codes import OTHER_FAILURE, PERMANENT_FAILURE
 from weft_engine.json_logs import log_to_stderr
 from weft_engine.launch import BadLaunch, ClaimedDevice, Launch
 from weft_engine.visible_devices import NotAddressable, visibility
 
 log = logging.getLogger("weft.engine")
+
+BEFORE_GRPC: Final[Mapping[str, str]] = {"llama.cpp": "xllamacpp"}
+"""Engines whose native module is loaded before gRPC's. Built with a compiler whose C++ runtime is linked into what it
+makes, it uses that alone if it comes first; after another module that brought the system's it takes half of each, and
+the process ends with a segmentation fault (seen with CUDA 13.0 and GCC's runtime as an archive)."""
 
 
 def main() -> NoReturn:
@@ -53,6 +60,9 @@ def main() -> NoReturn:
     except NotAddressable as error:
         announcer.failed(str(error), permanent=True)
         leave(PERMANENT_FAILURE)
+    load_first(launch.engine)
+    from weft_engine.host import run_host  # brings gRPC
+
     try:
         code = asyncio.run(run_host(launch, arguments.lifeline, announcer))
     except Exception as error:
@@ -68,6 +78,13 @@ def keep_to(devices: Sequence[ClaimedDevice]) -> None:
         os.environ.update(environment)
         claimed = [device.model_dump(exclude_defaults=True) for device in devices]
         log.info("claims", extra={"devices": claimed, "environment": environment})
+
+
+def load_first(engine: str) -> None:
+    """Import what must come before gRPC. That it isn't installed, or is broken, is said by who loads the model."""
+    if engine in BEFORE_GRPC:
+        with contextlib.suppress(Exception):
+            importlib.import_module(BEFORE_GRPC[engine])
 
 
 def leave(code: int) -> NoReturn:

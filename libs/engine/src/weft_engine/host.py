@@ -15,13 +15,10 @@ from weft_dataplane.tls import Admission, Certificates
 from weft_engine.adapters import load_engine
 from weft_engine.announcer import Announcer
 from weft_engine.canary import CanaryFailed, Watchdog, ask
+from weft_engine.exit_codes import OTHER_FAILURE, PERMANENT_FAILURE
 from weft_engine.launch import Launch
 from weft_engine.shutdown import Shutdown, ShutdownTriggers
 from weft_engine.traced import ENDPOINT, traced
-
-RETIRED: Final = 0
-OTHER_FAILURE: Final = 1
-PERMANENT_FAILURE: Final = 3
 
 STOP_SERVER_S: Final = 1.0
 CLOSE_ENGINE_S: Final = 5.0

@@ -12,10 +12,10 @@ from typing import Final
 
 from weft_dataplane import HostLife
 
+from weft_engine.exit_codes import OTHER_FAILURE
+
 STUCK_S: Final = 5.0
 """After its supervisor's end a host that does not get to its own end within this time is cut off."""
-
-OTHER_FAILURE: Final = 1
 
 log = logging.getLogger("weft.engine")
 

@@ -20,6 +20,7 @@ from weft_contracts.facts.values import ModelSpec, Vendor
 from weft_placement.activations import extra_activations
 from weft_placement.cache import cache_bytes, cache_heads
 from weft_placement.claim_unknown import ClaimUnknown
+from weft_placement.device_buffers import device_buffers
 from weft_placement.draft_model import draft_bytes, draft_spec
 from weft_placement.layers import layers_on_accelerator, parts_of
 from weft_placement.loaded_weights import checked_weights, loaded_bytes, padded
@@ -108,7 +109,7 @@ def need_of(spec: ModelSpec, profile: EngineProfile) -> Need:
                 cache_bytes(spec, profile),
                 cache_heads(weights),
                 _fraction(spec, formula),
-                formula.overhead + more,
+                formula.overhead + more + device_buffers(spec, formula, draft=draft is not None),
                 formula.cpu_overhead + more,
                 formula.host_overhead,
                 layers=weights.layers,
@@ -162,7 +163,7 @@ def _with_layers(need: Need, spec: ModelSpec, formula: HeaderClaim, layers: int)
     parts = parts_of(spec.weights, layers)
     device_kv = -(-need.kv * parts.device_kv // parts.kv) if parts.kv else 0
     host_kv = -(-need.kv * parts.host_kv // parts.kv) if parts.kv else need.kv
-    host = padded(parts.host_weights, formula) + host_kv + formula.cpu_overhead
+    host = padded(parts.host_weights, formula) + host_kv + max(formula.cpu_overhead, formula.host_overhead)
     # an adapter lies where the layers do that it changes, which its file's size alone doesn't tell: it counts in both
     adapters = sum(adapter.bytes for adapter in spec.adapters)
     device_weights = padded(parts.device_weights, formula) + adapters

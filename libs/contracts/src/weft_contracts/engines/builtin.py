@@ -27,7 +27,7 @@ LLAMA_CPP = EngineProfile(
         slack=0.05,
         overhead=768 * _MIB,
         cpu_overhead=160 * _MIB,
-        host_overhead=160 * _MIB,
+        host_overhead=608 * _MIB,
         layers_argument="gpu_layers",
         step_argument="micro_batch_tokens",
         step_tokens=512,
@@ -171,7 +171,7 @@ Profiles = Mapping[EngineName, EngineProfile]
 BUILTIN: Profiles = MappingProxyType({profile.name: profile for profile in (LLAMA_CPP, VLLM, SIMULATED, OPENAI)})
 EARLIER: Mapping[EngineName, tuple[str, ...]] = MappingProxyType(
     {
-        "llama.cpp": ("5e961dfa484fa051", "b12dc09c47206844", "9bfadb0a5506924d"),
+        "llama.cpp": ("5e961dfa484fa051", "b12dc09c47206844", "9bfadb0a5506924d", "a68aea8dac69a0a4"),
         "vllm": ("b512655f5c950b66", "2b3f57aa0e1e36c2"),
         "simulated": ("7c2905e49796334e",),
         "openai": ("b08e10d214613c7a",),

@@ -9,7 +9,7 @@ from weft_dataplane import LoadFailed
 from weft_gguf.header import GgufError, GgufHeader, read_part
 from weft_gguf.split import read_model
 
-from weft_engine.adapters.llamacpp_native import NativeServer
+from weft_engine.adapters.llamacpp_native import DevicesMissing, NativeServer
 from weft_engine.adapters.llamacpp_settings import LlamaCppSettings
 from weft_engine.captured_output import CapturedOutput
 from weft_engine.launch import Launch
@@ -48,6 +48,8 @@ def load_server(launch: Launch) -> Loaded:
             raise LoadFailed(f"llama.cpp is not installed in this environment: {error}", permanent=True) from None
         except NotAddressable as error:
             raise LoadFailed(str(error), permanent=True) from None
+        except DevicesMissing as error:
+            raise LoadFailed(str(error), permanent=False) from None
         except Exception as error:
             sentence = str(error)
             time.sleep(LAST_WORDS_S)

@@ -23,10 +23,11 @@ class NativeServer:
 
         Holds the interpreter while it loads, which is llama.cpp's binding's way.
 
-        Raises RuntimeError; llama.cpp writes why to stderr. Raises NotAddressable.
+        Raises RuntimeError; llama.cpp writes why to stderr. Raises NotAddressable, DevicesMissing.
         """
         native: Any = importlib.import_module("xllamacpp")
         keep_to_claimed(launch.devices)
+        check_devices(native, launch.devices, settings)
         self.key = secrets.token_urlsafe(32)
         self._server: Any = native.Server(native_params(native, launch, settings, self.key, embeddings, layers))
         self.address: str = self._server.listening_address
@@ -50,6 +51,26 @@ class NativeServer:
     def close(self) -> None:
         """Stop the server's threads and give the memory back; blocks."""
         self._server = None
+
+
+class DevicesMissing(Exception):
+    """llama.cpp sees fewer accelerators than are claimed; the message is a sentence."""
+
+
+def check_devices(native: Any, claimed: Sequence[ClaimedDevice], settings: LlamaCppSettings) -> None:
+    """Without its devices llama.cpp would put all layers on the processor, and say nothing of it. Raises
+    DevicesMissing."""
+    accelerators = [device for device in claimed if device.vendor != "cpu"]
+    if not accelerators or settings.gpu_layers == 0:
+        return
+    types = native.ggml_backend_dev_type
+    kinds = (types.GGML_BACKEND_DEVICE_TYPE_GPU, types.GGML_BACKEND_DEVICE_TYPE_IGPU)
+    seen = [each["name"] for each in native.get_device_info() if each["type"] in kinds]
+    if len(seen) < len(accelerators):
+        raise DevicesMissing(
+            f"llama.cpp sees {len(seen)} of the {len(accelerators)} claimed accelerators"
+            f"{' (' + ', '.join(seen) + ')' if seen else ''}: its driver may have lost one, or it was built for others"
+        )
 
 
 def version() -> str:
