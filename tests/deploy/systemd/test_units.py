@@ -230,6 +230,12 @@ def test_no_token_is_written_for_a_unit_that_can_not_be_made(words: dict[Part, l
     assert not (own_folders / "config/weft").exists()
 
 
+@pytest.mark.parametrize("path", ["/tmp/weft/state", "/var/tmp", "/tmp"])
+def test_what_a_unit_does_not_see_is_told(path: str) -> None:
+    assert Path(path) == places.hidden((Path("/opt/weft"), Path(path), Path("/tmp/other")))
+    assert places.hidden((Path("/opt/tmp"), Path("/tmporary"), Path("/srv"))) is None
+
+
 def test_a_state_at_home_is_seen_by_the_unit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weft_cli.systemd.installation.paths", lambda: (Path("/opt/weft"),))
     for state, home in (("/home/a/mesh", "read-only"), ("/root/mesh", "read-only"), ("/srv/mesh", "yes")):

@@ -137,6 +137,11 @@ def _unit(wanted: Wanted, where: Places, *, dry: bool) -> Unit:
         )
     state = (wanted.state or where.state(wanted.part)).expanduser().absolute()
     folder = [wanted.folder.expanduser().absolute()] if wanted.folder is not None else []
+    if where.system and not dry and (hidden := places.hidden((*own, state, *folder))) is not None:
+        raise Failure(
+            f"units of the system have a /tmp of their own and don't see {hidden}: keep it elsewhere, such as in"
+            " /opt/weft or /srv/weft"
+        )
     home = "read-only" if places.at_home((*own, state, *folder)) else "yes"
     match wanted.part:
         case "mesh":

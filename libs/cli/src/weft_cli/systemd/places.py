@@ -90,3 +90,9 @@ def at_home(paths: tuple[Path, ...]) -> bool:
     """Whether one of these lies where people's own files do."""
     homes = (Path("/home"), Path("/root"), Path("/run/user"))
     return any(each.is_relative_to(home) for each in paths for home in homes)
+
+
+def hidden(paths: tuple[Path, ...]) -> Path | None:
+    """The first of these that units of the system don't see: each has a `/tmp` of its own (`PrivateTmp`)."""
+    own = (Path("/tmp"), Path("/var/tmp"))
+    return next((each for each in paths if any(each.is_relative_to(folder) for folder in own)), None)
