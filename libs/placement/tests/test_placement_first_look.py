@@ -1,6 +1,6 @@
 """A ranking that answers from the fleet's index says the same as one that asks every node, to the last count."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import pytest
@@ -31,20 +31,25 @@ from weft_fleet import Fleet, NodeAssignments, NodeView
 from weft_placement import (
     BALANCED,
     BINPACK,
+    BUILTIN_POLICIES,
     SPREAD,
     CandidateRanking,
     Circumstances,
     Placement,
     PlannedFleet,
     Policy,
+    best_first,
     choose,
 )
 from weft_placement.claim import Need
+from weft_placement.crowd_members import Order, Ordered
 from weft_placement.decide import demand_for
 from weft_placement.demand import Demand
 from weft_placement.first_look import FirstLook
+from weft_placement.level_scores import Key, LevelScores
 from weft_placement.node_evaluator import Evaluation, NodeEvaluator
-from weft_placement.node_index import NodeIndex, NodeRecord
+from weft_placement.node_index import NodeIndex
+from weft_placement.node_record import NodeRecord
 from weft_testing.fleet_log import FleetLog
 
 GIB = 1 << 30
@@ -247,23 +252,28 @@ def tell(log: FleetLog, id: NodeId, fact: Fact) -> None:
 
 
 def agree(fleet: Fleet, replica: ReplicaId, demand: Demand, policy: Policy, planned: PlannedFleet) -> None:
-    """Both ways say the same of one replica, with and without nodes to avoid."""
-    quick, plain = CandidateRanking(demand, policy), CandidateRanking(demand, policy)
-    quick.sync(planned)
+    """Both ways say the same of one replica, with and without nodes to avoid, however few are put in order at first."""
+    plain = CandidateRanking(demand, policy)
     assert planned.index is not None
-    FirstLook(NodeEvaluator(demand, policy), policy, planned, planned.index)  # no node is otherwise than its class
     index, planned.index = planned.index, None
+    index.follow(fleet)
     plain.sync(planned)
     planned.index = index
+    FirstLook(NodeEvaluator(demand, policy), policy, planned, index)  # no node is otherwise than its class
     view = fleet.replicas[replica]
     outcome = choose(fleet, view, plain, Circumstances(1.0, 2))
-    assert outcome == choose(fleet, view, quick, Circumstances(1.0, 2))
-    assert [each.node for each in plain.candidates()] == [each.node for each in quick.candidates()]
-    assert plain.group() == quick.group()
-    if isinstance(outcome, Placement):
-        aside = {str(member.node): "is set aside" for member in outcome.members}
-        other = choose(fleet, view, plain, Circumstances(1.0, 2), aside)
-        assert other == choose(fleet, view, quick, Circumstances(1.0, 2), aside)
+    for few in (1, 3, best_first.AT_FIRST):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(best_first, "AT_FIRST", few)
+            quick = CandidateRanking(demand, policy)
+            quick.sync(planned)
+            assert outcome == choose(fleet, view, quick, Circumstances(1.0, 2))
+            assert [each.node for each in plain.candidates()] == [each.node for each in quick.candidates()]
+        assert plain.group() == quick.group()
+        if isinstance(outcome, Placement):
+            aside = {str(member.node): "is set aside" for member in outcome.members}
+            other = choose(fleet, view, plain, Circumstances(1.0, 2), aside)
+            assert other == choose(fleet, view, quick, Circumstances(1.0, 2), aside)
 
 
 @settings(max_examples=40, deadline=None)
@@ -393,7 +403,7 @@ def shape(index: NodeIndex) -> object:
         id: (each.crowd[1:], [getattr(each, name) for name in NodeRecord.__slots__ if name != "crowd"])
         for id, each in index.records.items()
     }
-    crowds = {frozenset(each) for each in index.crowds.values()}
+    crowds = {frozenset(each.records) for each in index.crowds.values()}
     kinds = {
         frozenset(id for id, each in index.records.items() if each.crowd.kind is kind)
         for kind in {each.crowd.kind for each in index.records.values()}
@@ -401,15 +411,107 @@ def shape(index: NodeIndex) -> object:
     return records, crowds, kinds, dict(index.holders), dict(index.fetched), dict(index.told)
 
 
+ORDERS = (
+    *(Order("id"), Order("host"), Order("fills"), Order("fills and host")),
+    *(Order(by, devices) for by in ("free", "sum") for devices in (1, 2, 4)),
+)
+
+
+def ordered(index: NodeIndex) -> dict[frozenset[NodeId], list[Sequence[Ordered]]]:
+    """Every crowd's nodes in every order, which are made where they weren't."""
+    crowds = (each for each in index.crowds.values() if all(len(node.free) >= 4 for node in each.records.values()))
+    return {frozenset(each.records): [each.ordered(order) for order in ORDERS] for each in crowds}
+
+
 def test_an_index_that_followed_the_log_is_as_one_made_anew():
     log, index = a_log([PLAIN] * 6, SPECS[4]), NodeIndex()
     for number, fact in enumerate([*STEPS, answers(1, "/m"), answers(2, "/m"), answers(3, "/m"), *STEPS]):
         index.follow(log.fleet)
+        ordered(index)
         tell(log, NodeId(f"n-{number * 5 % 6:02}"), fact)
     index.follow(log.fleet)
     anew = NodeIndex()
     anew.follow(log.fleet)
     assert shape(anew) == shape(index)
+    assert ordered(anew) == ordered(index)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    held=OTHERS,
+    steps=st.lists(st.tuples(st.integers(0, 11), st.integers(0, 4), st.sampled_from([0, 1, 3, 20, 30])), max_size=12),
+)
+def test_orders_that_were_asked_for_are_kept_as_they_would_be_made(
+    held: list[tuple[int, int, int, bool]], steps: list[tuple[int, int, int]]
+):
+    log, index = a_log([PLAIN] * 6, SPECS[4]), NodeIndex()
+    ids = [NodeId(f"n-{number:02}") for number in range(6)]
+    index.follow(log.fleet)
+    ordered(index)
+    hold(log, held, ids)
+    for at, device, size in steps:
+        index.follow(log.fleet)
+        ordered(index)
+        tell(log, ids[at % 6], PressureChanged(device=device, bytes=size * GIB))
+    index.follow(log.fleet)
+    anew = NodeIndex()
+    anew.follow(log.fleet)
+    assert ordered(anew) == ordered(index)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+def test_nodes_of_one_crowd_that_hold_it_on_more_devices_than_others_or_on_none_are_told_apart(policy: Policy):
+    # given, of four devices: two that hold a half and one alone; one; none; and a full node that is planned for
+    log, index = a_log([PLAIN] * 8, LARGE), NodeIndex()
+    taken = {0: 2, 1: 3, 2: 3, 3: 4, 4: 4}
+    for number, full in taken.items():
+        for device in range(full):
+            tell(log, NodeId(f"n-{number:02}"), PressureChanged(device=1 + device, bytes=(12 + number) * GIB))
+    planned = PlannedFleet(log.fleet, index)
+    view = log.fleet.replicas[ReplicaId("m-other-1")]
+    claims = tuple(DeviceClaim(index=1 + device, bytes=24 * GIB) for device in range(4))
+    planned.plan(view, (Member(node=NodeId("n-05"), rank=0, devices=claims),), view.cause)
+    # when, then
+    made = demand_for(log.fleet, log.fleet.replicas[ReplicaId("m-new-1")], policy)
+    for size in (26, 30, 36):
+        demand = replace(made, need=Need(size * GIB, 0, 8, place="accelerator"))
+        agree(log.fleet, ReplicaId("m-new-1"), demand, policy, planned)
+
+
+@pytest.mark.parametrize("name", ["balanced", "binpack", "spread"])
+@pytest.mark.parametrize("spec", [SPECS[0], LARGE, {**LARGE, "engine_args": {"tensor_parallel_size": 2}}])
+def test_where_all_hold_it_only_the_best_are_looked_at(
+    name: str, spec: dict[str, object], monkeypatch: pytest.MonkeyPatch
+):
+    # given nodes of which no two have as much free
+    log, index = a_log([PLAIN] * 60, spec), NodeIndex()
+    for number in range(60):
+        tell(log, NodeId(f"n-{number:02}"), PressureChanged(device=1 + number % 4, bytes=(number << 20) + 1))
+    # when
+    looked: list[int] = []
+    keys = LevelScores.keys
+
+    def noted(self: LevelScores, records: Collection[NodeRecord]) -> Iterable[Key]:
+        looked.append(len(records))
+        return keys(self, records)
+
+    monkeypatch.setattr(LevelScores, "keys", noted)
+    agree_on_first(log, index, BUILTIN_POLICIES[name])
+    # then
+    assert [] == looked
+
+
+def agree_on_first(log: FleetLog, index: NodeIndex, policy: Policy) -> None:
+    """Both ways choose the same, with the same receipt."""
+    view = log.fleet.replicas[ReplicaId("m-new-1")]
+    demand = demand_for(log.fleet, view, policy)
+    outcomes: list[object] = []
+    for planned in (PlannedFleet(log.fleet, index), PlannedFleet(log.fleet)):
+        ranking = CandidateRanking(demand, policy)
+        ranking.sync(planned)
+        outcomes.append(choose(log.fleet, view, ranking, Circumstances(1.0, 2)))
+    assert outcomes[0] == outcomes[1]
+    assert isinstance(outcomes[0], Placement)
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)

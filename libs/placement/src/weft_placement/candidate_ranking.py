@@ -9,8 +9,7 @@ import heapq
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import replace
 
 from weft_contracts.facts.values import Vendor
 from weft_contracts.ids import NodeId
@@ -18,8 +17,8 @@ from weft_fleet import Fleet
 
 from weft_placement.demand import Demand
 from weft_placement.first_look import FirstLook, NotAlike
-from weft_placement.fit import LADDER, SEVERAL_NODES
-from weft_placement.fit.option import Miss, Option, gib
+from weft_placement.fit import SEVERAL_NODES
+from weft_placement.fit.option import Miss, Option
 from weft_placement.group import Group
 from weft_placement.group_search import GroupSearch
 from weft_placement.node_evaluator import Candidate, Evaluation, NodeEvaluator, Rank, Refusal
@@ -31,18 +30,6 @@ from weft_placement.zones import Zones
 _NONE: Mapping[str, str] = {}
 _FIRST_LOOKS = 12
 """Answers from the index after which it pays to evaluate every node."""
-_LOOKED_AT = 8
-"""Nodes that are asked why a rung was passed over."""
-
-
-@dataclass(frozen=True, slots=True)
-class NoCandidate:
-    """No node can take a replica."""
-
-    reason: str
-    """A sentence for people, from the nearest miss."""
-    refusals: Mapping[str, int]
-    """How many nodes each reason turned away."""
 
 
 class CandidateRanking:
@@ -196,50 +183,15 @@ class CandidateRanking:
                     counts[evaluation.reason] -= 1
         return dict(sorted((+counts).items(), key=lambda pair: (-pair[1], pair[0])))
 
-    def rungs_below(self, best: Candidate | Group, avoid: Mapping[str, str] = _NONE) -> tuple[str, ...]:
-        """Why each rung under this place was passed over, where it was one for such a replica: by the best nodes."""
-        rung = SEVERAL_NODES if isinstance(best, Group) else best.rung
-        told: list[str] = []
-        for below in range(rung):
-            if below == SEVERAL_NODES:
-                found = self.group(avoid) if self._groups is not None else ""
-                told += [f"{LADDER[below].name}: {found}"] if found and isinstance(found, str) else []
-            elif LADDER[below].ruled_out(self.demand) is None:
-                reasons = (each.missed[below] for each in self._best_nodes(best, avoid) if len(each.missed) > below)
-                why = next((miss.reason for miss in reasons if miss is not None and miss.applies), "")
-                told += [f"{LADDER[below].name}: the best node {why}"] if why else []
-        used = best.devices if isinstance(best, Group) else len(best.devices)
-        wished = self.demand.wished
-        if wished is not None and used < wished and rung <= SEVERAL_NODES and not self.demand.by_hand:
-            told.append(f"{wished} devices were asked for: {used} of them hold{'s' if used == 1 else ''} it")
-        return tuple(told)
-
     def nearest(self) -> Refusal | None:
         """Of the nodes that passed the filters and can't take it, the one with the most room; None: there is none."""
         self._complete()
         refused = (each for each in self._evaluations.values() if isinstance(each, Refusal) and each.missed)
         return min(refused, key=lambda each: (-each.free, each.node), default=None)
 
-    def _best_nodes(self, best: Candidate | Group, avoid: Mapping[str, str]) -> Iterator[Evaluation]:
-        """The nodes of a group, or those that come first."""
-        if isinstance(best, Group):
-            return (each for part in best.parts if (each := self.evaluation(part.node)) is not None)
-        return islice(self.candidates(avoid), _LOOKED_AT)
-
-    def no_candidate(self, avoid: Mapping[str, str] = _NONE) -> NoCandidate:
-        """Why there is no candidate: the refusals, and a sentence from the node that came nearest."""
-        refusals = self.refusals(avoid)
-        near = self._came_nearest(avoid)
-        if near is not None:
-            most = f" (at most {gib(near.free)})" if near.free else ""
-            group = f"; {LADDER[SEVERAL_NODES].name}: {self.group(avoid)}" if self._groups is not None else ""
-            return NoCandidate(f"no node can take it; the nearest, {near.name}, {near.reason}{most}{group}", refusals)
-        if refusals:
-            return NoCandidate(f"no node can take it; every node {next(iter(refusals))}", refusals)
-        return NoCandidate("no node can take it; there is none", refusals)
-
-    def _came_nearest(self, avoid: Mapping[str, str]) -> Refusal | None:
-        """Of the nodes that refuse, the one that came farthest with the most room."""
+    def came_nearest(self, avoid: Mapping[str, str] = _NONE) -> Refusal | None:
+        """Of the nodes that refuse, without those to avoid, the one that came farthest with the most room; None: none
+        does."""
         if self._first is not None:
             return self._first.nearest(lambda id: id in avoid)
         refused = (e for id, e in self._evaluations.items() if isinstance(e, Refusal) and id not in avoid)

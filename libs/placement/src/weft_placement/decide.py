@@ -10,13 +10,14 @@ from weft_contracts.formats import lacking
 from weft_contracts.ids import ReplicaId
 from weft_fleet import Fleet, ReplicaView
 
-from weft_placement.candidate_ranking import CandidateRanking, NoCandidate
+from weft_placement.candidate_ranking import CandidateRanking
 from weft_placement.claim import ClaimUnknown
 from weft_placement.demand import Demand, demand_of
 from weft_placement.filters.avoid import avoided
 from weft_placement.group import Group
 from weft_placement.kept_recipe import recipes_for
 from weft_placement.node_evaluator import GROUPS_ARE_SAID_SINCE, Candidate
+from weft_placement.passed_over import NoCandidate, no_candidate, rungs_below
 from weft_placement.planned_fleet import PlannedFleet
 from weft_placement.policy import Policy
 
@@ -99,12 +100,12 @@ def choose(
     avoid = {**(set_aside or {}), **avoided(replica.avoid)}
     best = ranking.best(avoid)
     if best is None:
-        return no_place(fleet, replica, ranking.policy, given, ranking.no_candidate(avoid))
+        return no_place(fleet, replica, ranking.policy, given, no_candidate(ranking, avoid))
     if isinstance(best, Group):
         weighed = best.recorded
     else:
         weighed = tuple(each.recorded for each in islice(ranking.candidates(avoid), CANDIDATES_KEPT))
-    rungs = ranking.rungs_below(best, avoid)
+    rungs = rungs_below(ranking, best, avoid)
     told = receipt(fleet, replica, ranking.policy, given, ranking.refusals(avoid), weighed, rungs)
     return Placement(replica.id, members_of(best), told)
 

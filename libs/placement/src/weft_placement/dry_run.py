@@ -28,6 +28,7 @@ from weft_placement.fixed_layout import LayoutFault, in_ids
 from weft_placement.fleet_copy import planned_copy
 from weft_placement.layers import kept_weights
 from weft_placement.node_answers import answers_of, chosen_answers
+from weft_placement.passed_over import no_candidate
 from weft_placement.planned_fleet import PlannedFleet
 from weft_placement.policy import Policy
 from weft_placement.remedies.question import Question
@@ -200,7 +201,7 @@ def _placed(
     avoid = {**set_aside, **avoided(replica.avoid)}
     best = ranking.best(avoid)
     if best is None:
-        outcome = ranking.no_candidate(avoid).reason
+        outcome = no_candidate(ranking, avoid).reason
         answers = answers_of(planned_fleet, ranking, replica, (), set_aside)
     else:
         members = members_of(best)

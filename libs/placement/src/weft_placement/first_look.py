@@ -8,22 +8,26 @@ as if each had been asked, counts and reasons too: a property test compares them
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 
 from weft_contracts.ids import NodeId
 
+from weft_placement.best_first import BestFirst
+from weft_placement.crowd_members import CrowdRest, Order
+from weft_placement.crowd_walk import CrowdWalk
 from weft_placement.demand import Demand
-from weft_placement.estimate import SLACK, Entry, Estimate
+from weft_placement.estimate import Estimate
 from weft_placement.filters import FILTERS, READS, Filter, asks
 from weft_placement.filters.disk import disk, room_for
 from weft_placement.fit import SEVERAL_NODES
 from weft_placement.group_offers import GroupOffers
 from weft_placement.group_search import GroupSearch
-from weft_placement.layout import Layout, Level, by_level, layout_on
+from weft_placement.layout import Layout, Level, by_level, first_held, layout_on
+from weft_placement.level_scores import LevelScores
 from weft_placement.node_evaluator import Candidate, Evaluation, NodeEvaluator, Refusal
-from weft_placement.node_index import Crowd, NodeClass, NodeIndex, NodeRecord
+from weft_placement.node_index import NodeIndex
+from weft_placement.node_record import Crowd, NodeClass, NodeRecord
 from weft_placement.planned_fleet import PlannedFleet
 from weft_placement.policy import Policy
 from weft_placement.told_files import Telling, told_files
@@ -69,8 +73,8 @@ class FirstLook:
         """Nodes that were asked themselves and count as such."""
         self._known: dict[NodeId, Evaluation] = {}
         """Others that were evaluated."""
-        self._refused: list[tuple[int, str, list[NodeRecord]]] = []
-        self._pools: defaultdict[_Tier, list[Estimate]] = defaultdict(list)
+        self._refused: list[tuple[int, str, Collection[NodeRecord]]] = []
+        self._pools: defaultdict[_Tier, BestFirst] = defaultdict(BestFirst)
         self._offers = GroupOffers(evaluator) if evaluator.demand.groups else None
         self._groups: GroupSearch | None = None
         self._kinds: dict[tuple[NodeClass, Telling], _Kind] = {}
@@ -146,9 +150,7 @@ class FirstLook:
             left_out[index.records[id].crowd].add(id)
         tells = told_files(self._demand, index)
         for crowd, members in index.crowds.items():
-            out = left_out.get(crowd)
-            records = [each for id, each in members.items() if id not in out] if out else list(members.values())
-            for telling, told in tells(records):
+            for telling, told in tells(CrowdRest(members, left_out.get(crowd, frozenset()))):
                 if told:
                     self._look_at(crowd, telling, told)
 
@@ -162,18 +164,19 @@ class FirstLook:
             if isinstance(found, Refusal):
                 self.refusals[found.reason] += 1
 
-    def _look_at(self, crowd: Crowd, telling: Telling, records: list[NodeRecord]) -> None:
+    def _look_at(self, crowd: Crowd, telling: Telling, records: Collection[NodeRecord]) -> None:
         """Nodes of one crowd that told the same of the demand's files."""
         records = self._with_room_to_install(records)
         if not records:
             return
+        first = next(iter(records))
         kind = self._kinds.get((crowd.kind, telling))
         if kind is None:
-            kind = self._kinds[crowd.kind, telling] = self._kind_of(records[0])
+            kind = self._kinds[crowd.kind, telling] = self._kind_of(first)
         steps: list[tuple[int, Filter | str]] = list(kind.asked)
         if kind.crowded is not None:
             stage, passes = kind.crowded
-            reason = passes(self._nodes[records[0].id], self._planned.assigned(records[0].id), self._demand)
+            reason = passes(self._nodes[first.id], self._planned.assigned(first.id), self._demand)
             if reason is not None:
                 steps.append((stage, reason))
         if kind.refused is not None:
@@ -205,15 +208,16 @@ class FirstLook:
                         asked.append((stage, passes))
         return _Kind(None, tuple(asked), crowded, layout_on(node, self._demand))
 
-    def _with_room_to_install(self, records: list[NodeRecord]) -> list[NodeRecord]:
+    def _with_room_to_install(self, records: Collection[NodeRecord]) -> Collection[NodeRecord]:
         """Those whose disk has room for whatever the engine's recipe may make; the others are asked themselves."""
-        recipe, installs = self._demand.recipe, self._nodes[records[0].id].installs
-        if recipe is None or installs is None or records[0].install_disk is None:
+        recipe, first = self._demand.recipe, next(iter(records), None)
+        installs = self._nodes[first.id].installs if first is not None else None
+        if recipe is None or first is None or installs is None or first.install_disk is None:
             return records
         most = max((max(each.disk, installs.room.get(each.digest, 0)) for each in recipe.variants), default=0)
         return self._split(records, lambda each: each.install_disk is not None and each.install_disk >= most)
 
-    def _passing(self, stage: int, passes: Filter, records: list[NodeRecord]) -> list[NodeRecord]:
+    def _passing(self, stage: int, passes: Filter, records: Collection[NodeRecord]) -> Collection[NodeRecord]:
         """Those that a filter lets pass that reads the whole node."""
         passed: list[NodeRecord] = []
         if passes is disk:
@@ -232,29 +236,44 @@ class FirstLook:
             self._refuse(stage, reason, turned_away)
         return passed
 
-    def _refuse(self, stage: int, reason: str, records: list[NodeRecord]) -> None:
+    def _refuse(self, stage: int, reason: str, records: Collection[NodeRecord]) -> None:
         self._refused.append((stage, reason, records))
         self.refusals[reason] += len(records)
 
-    def _split(self, records: list[NodeRecord], alike: Callable[[NodeRecord], bool]) -> list[NodeRecord]:
+    def _split(self, records: Collection[NodeRecord], alike: Callable[[NodeRecord], bool]) -> Collection[NodeRecord]:
         """Those that are alike; the others are asked themselves."""
-        found = [each for each in records if alike(each)]
-        if len(found) < len(records):
-            self._ask(each.id for each in records if not alike(each))
-        return found
+        others = [each for each in records if not alike(each)]
+        return self._without(records, others)
 
-    def _fit(self, crowd: Crowd, kind: _Kind, records: list[NodeRecord]) -> None:
+    def _without(self, records: Collection[NodeRecord], others: list[NodeRecord]) -> Collection[NodeRecord]:
+        """The records but these, which are asked themselves."""
+        if not others:
+            return records
+        self._ask(each.id for each in others)
+        if isinstance(records, CrowdRest):
+            return records.beside(others)
+        asked = {each.id for each in others}
+        return [each for each in records if each.id not in asked]
+
+    def _fit(self, crowd: Crowd, kind: _Kind, records: Collection[NodeRecord]) -> None:
         layout = kind.layout
         if layout is None:
             self._ask(each.id for each in records)
             return
         if layout.beside > 0:
-            least = layout.beside
-            records = self._split(records, lambda each: each.host >= least)
-        if self._offers is not None and records:
-            first = records[0].id
+            records = self._without(records, _with_less(records, layout.beside))
+        if not records:
+            return
+        if self._offers is not None:
+            first = next(iter(records)).id
             self._offers.add(layout, self._nodes[first], self._planned.assigned(first), records)
-        for level, those in by_level(layout, records):
+        start = 0
+        if isinstance(records, CrowdRest):
+            start, lacking = first_held(layout, records)
+            if start < len(layout.levels):
+                self._pool(crowd, kind, layout.levels[start], records)
+            records, start = lacking, start + 1
+        for level, those in by_level(layout, list(records), start):
             if level is None:
                 self._refuse_for_room(kind, those)
             else:
@@ -272,21 +291,27 @@ class FirstLook:
                 known = kind.reasons[budgeted] = (refusal.stage, refusal.reason)
             self._refuse(*known, those)
 
-    def _pool(self, crowd: Crowd, kind: _Kind, level: Level, records: list[NodeRecord]) -> None:
+    def _pool(self, crowd: Crowd, kind: _Kind, level: Level, records: list[NodeRecord] | CrowdRest) -> None:
+        """Candidates on one level: each of these, or those of a crowd that hold it."""
         sample = kind.samples.get(level)
         if sample is None:
-            found = self.evaluation(records[0].id)
+            id = records.last(Order("free", level.devices)).id if isinstance(records, CrowdRest) else records[0].id
+            found = self.evaluation(id)
             if not isinstance(found, Candidate) or found.rung != level.rung:
-                raise NotAlike(records[0].id)
+                raise NotAlike(id)
             sample = kind.samples[level] = found
-        estimate = Estimate(self._evaluator.weights, sample, level, crowd.replicas, self._demand, records)
+        scores = LevelScores(self._evaluator.weights, sample, level, crowd.replicas, self._demand)
         held = self._zones.held_in(crowd.zone) if self._zones is not None else 0
-        tier = (level.rung > SEVERAL_NODES, *sample.rank[1:2], held, sample.rank[2], level.rung)
-        self._pools[tier].append(estimate)
+        pool = self._pools[level.rung > SEVERAL_NODES, *sample.rank[1:2], held, sample.rank[2], level.rung]
+        order = scores.order if isinstance(records, CrowdRest) else None
+        if isinstance(records, CrowdRest) and order is not None:
+            pool.walks.append(CrowdWalk(scores, order, records))
+        else:
+            pool.estimates.append(Estimate(scores, level.held_by(records)))
 
     def _pooled(self) -> Iterator[tuple[Place, Candidate]]:
         for tier in sorted(self._pools):
-            for score, size, id in _in_order(self._pools[tier]):
+            for score, size, id in self._pools[tier].entries():
                 candidate = self.evaluation(id)
                 assert isinstance(candidate, Candidate)
                 yield (*tier, score, size, id), candidate
@@ -296,16 +321,8 @@ class FirstLook:
         return (*rank[:2], self.zone_of(candidate.node)[1], *rank[2:])
 
 
-_AT_FIRST = 16
-"""So many are put in order before the rest: a receipt keeps eight."""
-
-
-def _in_order(pool: Sequence[Estimate]) -> Iterator[Entry]:
-    """The ids of a tier, the best first, each after its score and devices."""
-    figures = chain.from_iterable(each.figures(_AT_FIRST) for each in pool)
-    least = heapq.nlargest(_AT_FIRST, figures)[-1] - SLACK
-    first = heapq.nsmallest(_AT_FIRST, chain.from_iterable(each.entries(least, _AT_FIRST) for each in pool))
-    yield from first
-    if len(first) == _AT_FIRST:
-        rest = sorted(chain.from_iterable(each.all() for each in pool))
-        yield from rest[_AT_FIRST:]
+def _with_less(records: Collection[NodeRecord], least: int) -> list[NodeRecord]:
+    """Those that have less of the machine's memory free."""
+    if isinstance(records, CrowdRest):
+        return records.below(Order("host"), least)
+    return [each for each in records if each.host < least]

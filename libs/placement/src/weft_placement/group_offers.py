@@ -1,6 +1,6 @@
 """What nodes that nothing tells apart but their free memory offer for a group, from the index, as each would itself."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
 from weft_contracts.facts.values import Vendor
@@ -10,7 +10,7 @@ from weft_placement.group import Offer
 from weft_placement.group_search import GroupSearch
 from weft_placement.layout import Layout
 from weft_placement.node_evaluator import Evaluation, NodeEvaluator, knows_groups
-from weft_placement.node_index import NodeRecord
+from weft_placement.node_record import NodeRecord
 
 
 class GroupOffers:
@@ -18,10 +18,10 @@ class GroupOffers:
 
     def __init__(self, evaluator: NodeEvaluator) -> None:
         self._evaluator = evaluator
-        self._alike: list[tuple[Vendor, int, tuple[float, ...], list[NodeRecord]]] = []
+        self._alike: list[tuple[Vendor, int, tuple[float, ...], Collection[NodeRecord]]] = []
         """Vendor and memory of their accelerators, what sorts them before others, and the nodes."""
 
-    def add(self, layout: Layout, node: NodeView, assigned: NodeAssignments, records: list[NodeRecord]) -> None:
+    def add(self, layout: Layout, node: NodeView, assigned: NodeAssignments, records: Collection[NodeRecord]) -> None:
         """Nodes of one class that told the same of the demand's files. `node`: one of them; `assigned`: what it
         holds."""
         devices = layout.accelerators

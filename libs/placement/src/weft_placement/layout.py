@@ -6,16 +6,18 @@ classes each node is asked.
 """
 
 from bisect import bisect_left
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from weft_contracts.facts.values import Device
 from weft_fleet import NodeView
 
+from weft_placement.crowd_members import CrowdRest, Order
 from weft_placement.demand import Demand
 from weft_placement.device_memory import PROCESSOR, takes, vendors_for
 from weft_placement.fit import LADDER, one_device, several_devices
 from weft_placement.fit.several_devices import layouts
-from weft_placement.node_index import NodeRecord
+from weft_placement.node_record import NodeRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,20 @@ class Level:
     """Of each device."""
     on_host: bool = False
     """Whether it is the processor."""
+
+    def held_by(self, records: Collection[NodeRecord]) -> list[NodeRecord]:
+        """Those that hold it. Cost: a look at each."""
+        least, last = self.free, -self.devices
+        if self.on_host:
+            return [each for each in records if each.host >= least]
+        return [each for each in records if each.free[last] >= least]
+
+    def missed_by(self, records: Collection[NodeRecord]) -> list[NodeRecord]:
+        """Those that don't hold it. Cost: a look at each."""
+        least, last = self.free, -self.devices
+        if self.on_host:
+            return [each for each in records if each.host < least]
+        return [each for each in records if each.free[last] < least]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +96,26 @@ def layout_on(node: NodeView, demand: Demand) -> Layout | None:
     return Layout(tuple(levels), beside, processor, tuple(own))
 
 
-def by_level(layout: Layout, records: list[NodeRecord]) -> list[tuple[Level | None, list[NodeRecord]]]:
-    """Nodes of one class by the first way that they hold; None: none. Ways that none of them holds are left out."""
+def first_held(layout: Layout, rest: CrowdRest) -> tuple[int, list[NodeRecord]]:
+    """The place of the first way that any of a crowd's nodes holds, or the number of ways; and those that don't hold
+    it. Cost: a look at these."""
+    for place, level in enumerate(layout.levels):
+        order = Order("free", level.devices)
+        if rest.last(order).free[-level.devices] >= level.free:
+            return place, rest.below(order, level.free)
+    return len(layout.levels), list(rest)
+
+
+def by_level(layout: Layout, records: list[NodeRecord], start: int) -> list[tuple[Level | None, list[NodeRecord]]]:
+    """Nodes of one class by the first way that they hold, of those from `start` on; None: none. Ways that none of them
+    holds are left out."""
     found: list[tuple[Level | None, list[NodeRecord]]] = []
-    for level in layout.levels:
-        last, least = -level.devices, level.free
-        holding = [each for each in records if each.free[last] >= least]
+    ways = layout.levels[start:] if layout.processor is None else (*layout.levels[start:], layout.processor)
+    for level in ways:
+        holding = level.held_by(records) if records else []
         if holding:
             found.append((level, holding))
-            records = [each for each in records if each.free[last] < least] if len(holding) < len(records) else []
-    if records and (processor := layout.processor) is not None:
-        holding = [each for each in records if each.host >= processor.free]
-        if holding:
-            found.append((processor, holding))
-            records = [each for each in records if each.host < processor.free]
+            records = level.missed_by(records) if len(holding) < len(records) else []
     return [*found, (None, records)] if records else found
 
 

@@ -2,56 +2,22 @@
 would otherwise ask of each node.
 
 Following costs what was touched, not the fleet: a node's class is read again where its machine or its state told
-something new, its free memory where its claims changed.
+something new, its free memory where its claims changed, and its places in the orders that were asked for
+(`crowd_members.py`) are searched where that is another.
 """
 
 from collections import defaultdict
 from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakValueDictionary
 
 from weft_contracts.facts.machine import FileFound, FileMissing
 from weft_contracts.ids import ModelId, NodeId
 from weft_fleet import Fleet, NodeAssignments, NodeView
 
-from weft_placement.device_memory import PROCESSOR, free_memory
-from weft_placement.filters.disk import promised
+from weft_placement.crowd_members import CrowdMembers
 from weft_placement.node_class import class_of
-from weft_placement.zones import ZONE
-
-
-class NodeClass:
-    """Stands for all that `class_of` tells of a node: the same object for the same."""
-
-
-class Crowd(NamedTuple):
-    """Nodes that little but their free memory tells apart: the class, the zone, and how many replicas there are."""
-
-    kind: NodeClass
-    zone: str
-    replicas: int
-
-
-@dataclass(slots=True)
-class NodeRecord:
-    """One node's own figures."""
-
-    id: NodeId
-    crowd: Crowd
-    free: tuple[int, ...]
-    """Of each accelerator, the least first; where they are of one vendor."""
-    most: int
-    """Of them, the largest; -1: it has none."""
-    host: int
-    """Free of the processor's memory; -1: it tells of none."""
-    host_total: int
-    budgeted: tuple[bool, bool]
-    """Whether a budget is what leaves no more: of an accelerator, of the processor."""
-    disk: int | None
-    """Bytes of the disk that are free and not promised to any files; None: not known."""
-    install_disk: int | None
-    """Bytes that are free of the disk that takes engines; None: not known."""
+from weft_placement.node_record import Crowd, NodeClass, NodeRecord, record_of
 
 
 class NodeIndex:
@@ -62,7 +28,7 @@ class NodeIndex:
         self.changes = 0
         """How many nodes were taken up, again and again."""
         self.records: dict[NodeId, NodeRecord] = {}
-        self.crowds: defaultdict[Crowd, dict[NodeId, NodeRecord]] = defaultdict(dict)
+        self.crowds: defaultdict[Crowd, CrowdMembers] = defaultdict(CrowdMembers)
         self.holders: defaultdict[ModelId, dict[NodeId, None]] = defaultdict(dict)
         """Nodes with an assignment of a model."""
         self.fetched: defaultdict[str, dict[NodeId, None]] = defaultdict(dict)
@@ -88,13 +54,11 @@ class NodeIndex:
     def _take(self, fleet: Fleet, id: NodeId) -> None:
         self.changes += 1
         view = fleet.nodes.get(id)
-        before, record = self._seen.pop(id, None), self.records.pop(id, None)
-        if record is not None:
-            crowd = self.crowds[record.crowd]
-            del crowd[id]
-            if not crowd:
-                del self.crowds[record.crowd]
+        before, record = self._seen.pop(id, None), self.records.get(id)
         if view is None or view.removed:
+            if record is not None:
+                self._leave(record)
+                del self.records[id]
             if before is not None:
                 self._forget(id, before)
             return
@@ -103,9 +67,17 @@ class NodeIndex:
         same = before is not None and record is not None and _same_kind(before[0], view)
         kind = record.crowd.kind if same and record is not None else self._kind_of(view)
         self._seen[id] = (view, assigned)
-        made = _record(view, assigned, kind)
+        made = record_of(view, assigned, kind)
+        if record is not None and record.crowd != made.crowd:
+            self._leave(record)
         self.records[id] = made
-        self.crowds[made.crowd][id] = made
+        self.crowds[made.crowd].put(made)
+
+    def _leave(self, record: NodeRecord) -> None:
+        members = self.crowds[record.crowd]
+        members.drop(record.id)
+        if not members.records:
+            del self.crowds[record.crowd]
 
     def _kind_of(self, view: NodeView) -> NodeClass:
         key = class_of(view)
@@ -173,29 +145,3 @@ def _same_kind(one: NodeView, other: NodeView) -> bool:
     """Whether nothing was told that a class is made of: a fold keeps what it doesn't change."""
     before, after = one.__dict__, other.__dict__
     return all(before[name] is after[name] for name in _KIND)
-
-
-def _record(view: NodeView, assigned: NodeAssignments, kind: NodeClass) -> NodeRecord:
-    free: list[int] = []
-    host = host_total = -1
-    on_device = on_host = False
-    for memory in free_memory(view, assigned):
-        if memory.vendor != "cpu":
-            free.append(memory.free)
-            on_device = on_device or memory.budgeted
-        elif memory.device_index == PROCESSOR:
-            host, host_total, on_host = memory.free, memory.total, memory.budgeted
-    free.sort()
-    hardware, installs = view.hardware, view.installs
-    disk = hardware.disk_free if hardware is not None else None
-    return NodeRecord(
-        id=view.id,
-        crowd=Crowd(kind, view.labels.get(ZONE, ""), assigned.replicas),
-        free=tuple(free),
-        most=free[-1] if free else -1,
-        host=host,
-        host_total=host_total,
-        budgeted=(on_device, on_host),
-        disk=None if disk is None else disk - promised(view, assigned, ""),
-        install_disk=None if installs is None else installs.disk_free,
-    )

@@ -1,18 +1,19 @@
 """What nodes told of a demand's files, so that those which told the same are asked as one."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 
 from weft_contracts.digest import lora_key
 from weft_fleet.node_view import looked_at
 
 from weft_placement.demand import Demand
-from weft_placement.node_index import NodeIndex, NodeRecord
+from weft_placement.node_index import NodeIndex
+from weft_placement.node_record import NodeRecord
 
 Telling = tuple[Hashable, ...]
 """Whether they have what nodes fetch, and their answers about each source."""
 _NOTHING: Telling = ()
 
-Tells = Callable[[list[NodeRecord]], Iterable[tuple[Telling, list[NodeRecord]]]]
+Tells = Callable[[Collection[NodeRecord]], Iterable[tuple[Telling, Collection[NodeRecord]]]]
 
 
 def told_files(demand: Demand, index: NodeIndex) -> Tells:
@@ -26,7 +27,7 @@ def told_files(demand: Demand, index: NodeIndex) -> Tells:
     if not answers and not there:
         return lambda records: ((_NOTHING, records),)
 
-    def divided(records: list[NodeRecord]) -> Iterable[tuple[Telling, list[NodeRecord]]]:
+    def divided(records: Collection[NodeRecord]) -> Iterable[tuple[Telling, Collection[NodeRecord]]]:
         found: dict[Telling, list[NodeRecord]] = {}
         for each in records:
             telling = (each.id in there, *(told.get(each.id) for told in answers))

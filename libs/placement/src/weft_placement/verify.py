@@ -16,11 +16,12 @@ from weft_contracts.ids import ModelId, ReplicaId
 from weft_contracts.suspects import Suspects
 from weft_fleet import Fleet
 
-from weft_placement.candidate_ranking import CandidateRanking, NoCandidate
+from weft_placement.candidate_ranking import CandidateRanking
 from weft_placement.claim import ClaimUnknown
 from weft_placement.decide import Circumstances, NoPlace, Placement, choose, demand_for, no_place
 from weft_placement.eviction import give_room, hold_room, hold_rooms
 from weft_placement.eviction.again import eviction_differs, kept_differs
+from weft_placement.passed_over import NoCandidate
 from weft_placement.planned_fleet import PlannedFleet
 from weft_placement.policy import BadPolicy, Policy, parse_policy
 from weft_placement.set_aside import set_aside

@@ -12,7 +12,6 @@ from weft_contracts.ids import ModelId, ReplicaId
 from weft_contracts.subjects import Aggregate, model, replica
 from weft_fleet import Fleet, ReplicaView
 from weft_placement import CandidateRanking, Circumstances, PlannedFleet, chosen_policy
-from weft_placement.candidate_ranking import NoCandidate
 from weft_placement.decide import no_place
 from weft_placement.eviction import (
     Eviction,
@@ -24,6 +23,7 @@ from weft_placement.eviction import (
     uses_of,
 )
 from weft_placement.filters.avoid import avoided
+from weft_placement.passed_over import NoCandidate, no_candidate
 
 from weft_scheduler.domain.batch import guarded
 from weft_scheduler.domain.rules import Rules
@@ -116,7 +116,7 @@ class Evicting:
                 in_vain[view.avoid] = asked_of
             elif not self._suspect(found):
                 # What waits is told in the same batch: of two that make room for it at once, one loses.
-                return no_place_told(self.state.fleet, view, self.given, ranking.no_candidate(avoid), None), found
+                return no_place_told(self.state.fleet, view, self.given, no_candidate(ranking, avoid), None), found
         return None
 
     def _without_place(

@@ -9,10 +9,10 @@ from weft_contracts.ids import NodeId
 from weft_contracts.subjects import Aggregate, model, replica
 from weft_fleet import ReplicaView
 from weft_placement import CandidateRanking, Circumstances, NoPlace, Placement, PlannedFleet, choose
-from weft_placement.candidate_ranking import NoCandidate
 from weft_placement.decide import few
 from weft_placement.eviction import Eviction, give_room, hold_room, hold_rooms, priority_in
 from weft_placement.filters.avoid import avoided
+from weft_placement.passed_over import NoCandidate, no_candidate
 from weft_placement.set_aside import set_aside
 
 from weft_scheduler.domain.assignments import assigned as assigned_on
@@ -126,7 +126,7 @@ class Round:
         give_room(self.planned_fleet, view)
         ranking.sync(self.planned_fleet)
         if ranking.best(avoid) is None:
-            why = ranking.no_candidate(avoid)
+            why = no_candidate(ranking, avoid)
             if not roomy:
                 look.why[view.avoid] = why
             settled = self._no_place(view, group, ranking, avoid, why, look)
