@@ -8,22 +8,22 @@ as if each had been asked, counts and reasons too: a property test compares them
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from weft_contracts.ids import NodeId
 
 from weft_placement.best_first import BestFirst
+from weft_placement.class_answer import ClassAnswer, class_answer
 from weft_placement.crowd_members import CrowdRest, Order
 from weft_placement.crowd_walk import CrowdWalk
 from weft_placement.demand import Demand
 from weft_placement.estimate import Estimate
-from weft_placement.filters import FILTERS, READS, Filter, asks
+from weft_placement.filters import FILTERS, Filter
 from weft_placement.filters.disk import disk, room_for
 from weft_placement.fit import SEVERAL_NODES
 from weft_placement.group_offers import GroupOffers
 from weft_placement.group_search import GroupSearch
-from weft_placement.layout import Layout, Level, by_level, first_held, layout_on
+from weft_placement.layout import Level, by_level, first_held
 from weft_placement.level_scores import LevelScores
 from weft_placement.node_evaluator import Candidate, Evaluation, NodeEvaluator, Refusal
 from weft_placement.node_index import NodeIndex
@@ -41,22 +41,6 @@ _Tier = tuple[bool, float, int, float, int]
 
 class NotAlike(Exception):
     """A node answers otherwise than others of its class: each has to be asked."""
-
-
-@dataclass(slots=True)
-class _Kind:
-    """What the nodes of one class that told the same of files have in common."""
-
-    refused: tuple[int, str] | None
-    """The number of the filter that refuses them all, and its reason."""
-    asked: tuple[tuple[int, Filter], ...]
-    """Filters before that which each of them must be asked by."""
-    crowded: tuple[int, Filter] | None
-    """The filter that reads how many replicas there are."""
-    layout: Layout | None
-    reasons: dict[Hashable, tuple[int, str]] = field(default_factory=dict[Hashable, tuple[int, str]])
-    """Why those that have too little room are refused."""
-    samples: dict[Level, Candidate] = field(default_factory=dict[Level, Candidate])
 
 
 class FirstLook:
@@ -77,7 +61,7 @@ class FirstLook:
         self._pools: defaultdict[_Tier, BestFirst] = defaultdict(BestFirst)
         self._offers = GroupOffers(evaluator) if evaluator.demand.groups else None
         self._groups: GroupSearch | None = None
-        self._kinds: dict[tuple[NodeClass, Telling], _Kind] = {}
+        self._kinds: dict[tuple[NodeClass, Telling], ClassAnswer] = {}
         self._look(index)
         self._listed: list[Candidate] = []
         self._following = self._in_order()
@@ -172,7 +156,8 @@ class FirstLook:
         first = next(iter(records))
         kind = self._kinds.get((crowd.kind, telling))
         if kind is None:
-            kind = self._kinds[crowd.kind, telling] = self._kind_of(first)
+            node, assigned = self._nodes[first.id], self._planned.assigned(first.id)
+            kind = self._kinds[crowd.kind, telling] = class_answer(node, assigned, self._demand)
         steps: list[tuple[int, Filter | str]] = list(kind.asked)
         if kind.crowded is not None:
             stage, passes = kind.crowded
@@ -188,25 +173,6 @@ class FirstLook:
             records = self._passing(stage, step, records)
         if records:
             self._fit(crowd, kind, records)
-
-    def _kind_of(self, record: NodeRecord) -> _Kind:
-        node, assigned = self._nodes[record.id], self._planned.assigned(record.id)
-        asked: list[tuple[int, Filter]] = []
-        crowded = None
-        for stage, passes in enumerate(FILTERS):
-            match READS.get(passes):
-                case "class" | "told":
-                    reason = passes(node, assigned, self._demand)
-                    if reason is not None:
-                        return _Kind((stage, reason), tuple(asked), crowded, None)
-                case "replicas":
-                    crowded = (stage, passes)
-                case "held":
-                    pass
-                case None:
-                    if asks(self._demand, passes):
-                        asked.append((stage, passes))
-        return _Kind(None, tuple(asked), crowded, layout_on(node, self._demand))
 
     def _with_room_to_install(self, records: Collection[NodeRecord]) -> Collection[NodeRecord]:
         """Those whose disk has room for whatever the engine's recipe may make; the others are asked themselves."""
@@ -255,7 +221,7 @@ class FirstLook:
         asked = {each.id for each in others}
         return [each for each in records if each.id not in asked]
 
-    def _fit(self, crowd: Crowd, kind: _Kind, records: Collection[NodeRecord]) -> None:
+    def _fit(self, crowd: Crowd, kind: ClassAnswer, records: Collection[NodeRecord]) -> None:
         layout = kind.layout
         if layout is None:
             self._ask(each.id for each in records)
@@ -279,7 +245,7 @@ class FirstLook:
             else:
                 self._pool(crowd, kind, level, those)
 
-    def _refuse_for_room(self, kind: _Kind, records: list[NodeRecord]) -> None:
+    def _refuse_for_room(self, kind: ClassAnswer, records: list[NodeRecord]) -> None:
         ways = dict.fromkeys(each.budgeted for each in records)
         for budgeted in ways:
             those = records if len(ways) == 1 else [each for each in records if each.budgeted == budgeted]
@@ -291,7 +257,7 @@ class FirstLook:
                 known = kind.reasons[budgeted] = (refusal.stage, refusal.reason)
             self._refuse(*known, those)
 
-    def _pool(self, crowd: Crowd, kind: _Kind, level: Level, records: list[NodeRecord] | CrowdRest) -> None:
+    def _pool(self, crowd: Crowd, kind: ClassAnswer, level: Level, records: list[NodeRecord] | CrowdRest) -> None:
         """Candidates on one level: each of these, or those of a crowd that hold it."""
         sample = kind.samples.get(level)
         if sample is None:
