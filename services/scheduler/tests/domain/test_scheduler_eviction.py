@@ -17,6 +17,7 @@ from weft_contracts.subjects import MESH, machine, model, node, replica
 from weft_fleet import Fleet
 from weft_placement import explain_decision
 from weft_placement.eviction import LeastSet, least_set
+from weft_placement.eviction.soon import STARTS, STOPS
 from weft_placement.verify import verify
 from weft_scheduler.domain.evict import AT_ONCE
 from weft_testing.hand_log import GuardLost
@@ -527,3 +528,53 @@ def test_what_was_searched_for_in_vain_is_searched_for_again_once_something_chan
     mesh.used[ModelId("m-old")] = None
     mesh.log.add(machine(NodeId("n-a")), PressureChanged(device=0, bytes=6))
     assert [] == searched_within(9)
+
+
+def test_what_has_not_served_yet_may_make_room_in_a_while() -> None:
+    # given another model's replica that takes all there is, and is placed
+    mesh = Evictions()
+    mesh.log.node("a", 8 * GIB)
+    mesh.wanted("other", 8 * GIB)
+    mesh.settle()
+    # when one is wanted: then it is told that there may be room, and nothing ends
+    mesh.wanted("new", 8 * GIB)
+    mesh.settle()
+    assert f"ending m-other-1 of other on a would make room, but {STARTS}" == mesh.kept(NEW)
+    assert [] == mesh.evicted()
+    # and once it serves and is idle, it makes room
+    mesh.serve()
+    mesh.log.now += RULE.idle_s + RULE.settled_s
+    mesh.settle()
+    assert [ReplicaId("m-other-1")] == mesh.evicted()
+    assert [] == verify(mesh.log.commits).mismatches
+
+
+def test_what_stops_may_make_room_in_a_while_whatever_its_model_is() -> None:
+    # given a model with a told number, which is taken away and whose replica stops
+    mesh = Evictions()
+    mesh.log.node("a", 8 * GIB)
+    fixed = mesh.serving("fixed", 8 * GIB, min_replicas=1, max_replicas=1)
+    mesh.log.add(model(fixed), Scaled(revision=1, retire=(ReplicaId("m-fixed-1"),), why="was taken off"))
+    mesh.settle()
+    assert "stopping" == mesh.log.fleet.replicas[ReplicaId("m-fixed-1")].state
+    # when one is wanted
+    mesh.wanted("new", 8 * GIB)
+    mesh.settle()
+    # then
+    assert f"ending m-fixed-1 of fixed on a would make room, but {STOPS}" == mesh.kept(NEW)
+    mesh.end()
+    mesh.settle()
+    assert "placed" == mesh.log.fleet.replicas[NEW].state
+    assert [] == verify(mesh.log.commits).mismatches
+
+
+@pytest.mark.parametrize("more", [{"min_replicas": 1, "max_replicas": 1}, {"priority": 1}, {"min_replicas": 1}])
+def test_what_has_not_served_and_is_kept_by_its_model_promises_nothing(more: dict[str, Any]) -> None:
+    mesh = Evictions()
+    mesh.log.node("a", 8 * GIB)
+    mesh.wanted("other", 8 * GIB, **more)
+    mesh.settle()
+    mesh.wanted("new", 8 * GIB)
+    mesh.settle()
+    assert "unplaceable" == mesh.log.fleet.replicas[NEW].state
+    assert "" == mesh.kept(NEW)

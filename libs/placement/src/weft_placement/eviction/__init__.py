@@ -5,6 +5,7 @@ from weft_placement.eviction.endable import Endable, anything_spare, endable_for
 from weft_placement.eviction.in_line import could_use
 from weft_placement.eviction.rooms import give_room, hold_room, hold_rooms
 from weft_placement.eviction.search import LeastSet, least_set
+from weft_placement.eviction.soon import anything_soon
 from weft_placement.eviction.uses import uses_of
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Eviction",
     "LeastSet",
     "RoomSearch",
+    "anything_soon",
     "anything_spare",
     "could_use",
     "decide_eviction",

@@ -1,5 +1,6 @@
 """One eviction: who ends for a replica without a place, or why nobody does yet, with what was read for it."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from weft_placement.decide import Circumstances
 from weft_placement.demand import Demand
 from weft_placement.eviction.endable import Endable, endable_for, models_with_spare
 from weft_placement.eviction.search import LeastSet, least_set
+from weft_placement.eviction.soon import soon_free
 from weft_placement.planned_fleet import PlannedFleet
 from weft_placement.policy import Policy
 
@@ -98,20 +100,24 @@ class RoomSearch:
         return Eviction(self.waiting.id, found.members, facts)
 
     def kept(self) -> KeptForNow | None:
-        """Where nothing that may end now helps: what would, and what speaks against it yet."""
-        if not any(each.obstacle for each in self.might):
-            return None
-        kept, fleet = self._least(self.might), self.planned_fleet.fleet
+        """Where nothing that may end now helps: what would, and what speaks against it yet. Among what is ready, else
+        with what stops or has not served yet beside."""
+        kept = self._least(self.might) if any(each.obstacle for each in self.might) else None
+        if kept is None:
+            soon, more = soon_free(self.planned_fleet.fleet, self.waiting)
+            kept = self._least([*self.might, *soon], Counter(self.spare) + Counter(more)) if soon else None
         ends = () if kept is None else kept.ends
         for each in ends:
             if each.obstacle:
                 others = f" and {len(ends) - 1} more" if len(ends) > 1 else ""
-                why = f"ending {_named(fleet, each.replica)}{others} would make room, but {each.obstacle}"
+                named = _named(self.planned_fleet.fleet, each.replica)
+                why = f"ending {named}{others} would make room, but {each.obstacle}"
                 return KeptForNow(why=why, read=_told_for(self.read, None))
         return None
 
-    def _least(self, endable: Sequence[Endable]) -> LeastSet | None:
-        return least_set(self.planned_fleet, self.demand, self.policy, endable, self.spare, self.avoid, self.ranking)
+    def _least(self, endable: Sequence[Endable], spare: Mapping[ModelId, int] | None = None) -> LeastSet | None:
+        spare = self.spare if spare is None else spare
+        return least_set(self.planned_fleet, self.demand, self.policy, endable, spare, self.avoid, self.ranking)
 
 
 def room_search_of(
@@ -144,7 +150,7 @@ def decide_eviction(
     avoid: Mapping[str, str],
 ) -> Eviction | KeptForNow | None:
     """The least set of idle, unprotected replicas whose end gives `waiting` a place; why none ends yet, where time may
-    change that; None: no end would help, or none may.
+    change that, or bring the end of one by itself; None: no end would help, or none may.
 
     While the brake holds, or room that was made for it is kept, nothing ends.
     """

@@ -72,6 +72,13 @@ def keeps_its_own(model: ModelView, priority: int) -> str:
     return "a new revision replaces it" if model.replacing else ""
 
 
+def may_have_fewer_than_all(model: ModelView, priority: int) -> bool:
+    """Whether its number may fall for one of this priority, if enough of it serve."""
+    spec = model.current.spec
+    fixed = spec.spread_all or not is_elastic(spec) or model.replacing or model.deleted
+    return not fixed and spec.priority <= priority
+
+
 def _may_have_fewer(model: ModelView, priority: int) -> bool:
     return not model.deleted and not keeps_its_own(model, priority)
 
@@ -87,7 +94,7 @@ def endable_for(
         use = uses.get(id) or ModelUse(model=id)
         for replica_id in fleet.models[id].ready:
             replica = fleet.replicas[replica_id]
-            if not all(_healthy(fleet, member.node) for member in replica.members):
+            if not all(healthy(fleet, member.node) for member in replica.members):
                 continue  # nobody would hear that it ended
             ready_s = max(0.0, now - max((run.at for run in replica.runs.values()), default=now))
             obstacle = _obstacle(fleet, waiting, replica, read.rule, use, ready_s, now)
@@ -95,7 +102,8 @@ def endable_for(
     return sorted(found, key=lambda each: each.rank)
 
 
-def _healthy(fleet: Fleet, id: NodeId) -> bool:
+def healthy(fleet: Fleet, id: NodeId) -> bool:
+    """Whether a node's agent is heard."""
     node = fleet.nodes.get(id)
     return node is not None and node.presence == "healthy"
 

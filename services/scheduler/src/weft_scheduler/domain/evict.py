@@ -16,6 +16,7 @@ from weft_placement.decide import no_place
 from weft_placement.eviction import (
     Eviction,
     RoomSearch,
+    anything_soon,
     anything_spare,
     could_use,
     priority_in,
@@ -67,7 +68,7 @@ class Evicting:
     ) -> Eviction | KeptForNow | None:
         """What would make room for it but for a while; or what makes room for it now; None: nothing does. On a ranking
         that is in step."""
-        if not anything_spare(self.state.fleet):
+        if not anything_spare(self.state.fleet) and not anything_soon(self.state.fleet, view):
             return None
         self.searches += 1
         search = self._room_search(view, ranking, avoid)
@@ -108,7 +109,7 @@ class Evicting:
         in_vain = self.state.in_vain[revision] = {}
         for view, ranking, avoid in self._without_place(revision, group, set_aside):
             search = self._room_search(view, ranking, avoid)
-            if search is None:
+            if search is None or not search.read.uses:
                 continue
             asked_of = search.asked_of
             found = None if before.get(view.avoid) == asked_of else search.eviction()
@@ -187,8 +188,6 @@ class Evicting:
     def _room_search(self, view: ReplicaView, ranking: CandidateRanking, avoid: Mapping[str, str]) -> RoomSearch | None:
         """Who might end for a replica; None: nothing may."""
         read = uses_of(self.state.fleet, view, self.rules.eviction, self.use)
-        if not read.uses:
-            return None
         planned, demand, policy = self.planned_fleet, ranking.demand, ranking.policy
         return room_search_of(planned, view, demand, policy, read, self.given, avoid, ranking)
 
