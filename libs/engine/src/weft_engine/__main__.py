@@ -7,7 +7,7 @@ import importlib
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from weft_contracts.secrets import secrets_in
@@ -15,16 +15,17 @@ from weft_contracts.secrets import secrets_in
 from weft_engine import numa, secrets
 from weft_engine.announcer import Announcer, own_stdout
 from weft_engine.exit_codes import OTHER_FAILURE, PERMANENT_FAILURE
+from weft_engine.installed import profile_of
 from weft_engine.json_logs import log_to_stderr
 from weft_engine.launch import BadLaunch, ClaimedDevice, Launch
 from weft_engine.visible_devices import NotAddressable, visibility
 
 log = logging.getLogger("weft.engine")
 
-BEFORE_GRPC: Final[Mapping[str, str]] = {"llama.cpp": "xllamacpp"}
-"""Engines whose native module is loaded before gRPC's. Built with a compiler whose C++ runtime is linked into what it
-makes, it uses that alone if it comes first; after another module that brought the system's it takes half of each, and
-the process ends with a segmentation fault (seen with CUDA 13.0 and GCC's runtime as an archive)."""
+BEFORE_GRPC: Final = frozenset(("xllamacpp",))
+"""Engines' native modules that are loaded before gRPC's. Built with a compiler whose C++ runtime is linked into what it
+makes, such a one uses that alone if it comes first; after another module that brought the system's it takes half of
+each, and the process ends with a segmentation fault (seen with CUDA 13.0 and GCC's runtime as an archive)."""
 
 
 def main() -> NoReturn:
@@ -82,9 +83,9 @@ def keep_to(devices: Sequence[ClaimedDevice]) -> None:
 
 def load_first(engine: str) -> None:
     """Import what must come before gRPC. That it isn't installed, or is broken, is said by who loads the model."""
-    if engine in BEFORE_GRPC:
-        with contextlib.suppress(Exception):
-            importlib.import_module(BEFORE_GRPC[engine])
+    with contextlib.suppress(Exception):
+        if (package := profile_of(engine).install.package) in BEFORE_GRPC:
+            importlib.import_module(package)
 
 
 def leave(code: int) -> NoReturn:
