@@ -106,8 +106,8 @@ def test_figures_of_its_own_are_taken_away_again(fake: FakeGateway) -> None:
         ("spare", "--scaling spare=: want a number"),
         ("spare=half", "--scaling spare=half: want a number"),
         ("spare=nan", "--scaling spare=nan: "),
-        ("spare=2", "--scaling spare=2: Input should be less than or equal to 0.95"),
-        ("down_after_s=0", "--scaling down_after_s=0: Input should be greater than or equal to 1"),
+        ("spare=2", "--scaling spare=2: want less than or equal to 0.95"),
+        ("down_after_s=0", "--scaling down_after_s=0: want greater than or equal to 1"),
     ],
 )
 def test_a_figure_that_is_none_asks_for_nothing(fake: FakeGateway, typed: str, told: str) -> None:

@@ -69,4 +69,5 @@ def scaling_of(text: str) -> dict[str, float]:
     except ValidationError as error:
         wrong = error.errors()[0]
         key = wrong["loc"][0]
-        raise Failure(f"--scaling {key}={found[str(key)]:g}: {wrong['msg']}", Exit.USAGE) from None
+        told = wrong["msg"].replace("Input should be", "want", 1)
+        raise Failure(f"--scaling {key}={found[str(key)]:g}: {told}", Exit.USAGE) from None

@@ -186,7 +186,7 @@ class Evicting:
         return any(replica(view.id) in self.suspects or model(view.model) in self.suspects for view in views)
 
     def _room_search(self, view: ReplicaView, ranking: CandidateRanking, avoid: Mapping[str, str]) -> RoomSearch | None:
-        """Who might end for a replica; None: nothing may."""
+        """Who might end for a replica, if only in a while; None: nothing ends now, or its room is kept already."""
         read = uses_of(self.state.fleet, view, self.rules.eviction, self.use)
         planned, demand, policy = self.planned_fleet, ranking.demand, ranking.policy
         return room_search_of(planned, view, demand, policy, read, self.given, avoid, ranking)
